@@ -1,0 +1,85 @@
+#pragma once
+
+#include <repel/kernel/bandwidth.hpp>
+#include <repel/kernel/metric.hpp>
+
+// What a kernel is. Two ways to write your own, both outside the library, both usable wherever Rbf is:
+//
+// 1. A kernel of a distance, k(x, y) = φ(u) with u = ‖x − y‖² / h: give φ and φ′ = dφ/du on Eigen arrays. They are
+//    evaluated on whole columns at once; φ′ gets k = φ(u) as well, since the two often share their costly part.
+//    A radial kernel is this much (add `using Metric = repel::Manhattan;` for u = ‖x − y‖₁ / h):
+//
+//      struct Cauchy {                                                            // k = 1 / (1 + r²/h)
+//        repel::MedianBandwidth bandwidth{};
+//        auto phi(const auto& u) const { return (1 + u).inverse(); }
+//        auto phi_prime(const auto&, const auto& k) const { return -k.square(); }
+//      };
+//      auto sampler = repel::weight_space(target, repel::Svgd{Cauchy{}}, repel::Adam{});
+//
+// 2. Any other kernel, pair by pair: give value(x, y, h) and gradient(x, y, h) = ∇_x k(x, y). It need not be
+//    translation invariant. Convenient, but it cannot be vectorised over particles, so it is the slower way:
+//
+//      struct Linear {                                                            // k = 1 + x·y / h
+//        repel::FixedBandwidth bandwidth{1.0};
+//        auto value(const auto& x, const auto& y, auto h) const { return 1 + x.dot(y) / h; }
+//        auto gradient(const auto&, const auto& y, auto h) const { return y / h; }
+//      };
+//
+// SGE and SSGE rest on Stein's identity and so ask for a kernel in the Stein class of ρ: differentiable in x, with
+// k(x, y) ρ(x) → 0 as ‖x‖ → ∞. Each kernel's comment says whether it is.
+
+namespace repel {
+
+template <class K>
+concept DistanceKernel = requires(const K& kernel, const Eigen::ArrayXd& u) {
+  requires BandwidthRule<std::remove_cvref_t<decltype(kernel.bandwidth)>>;
+  { kernel.phi(u) } -> std::convertible_to<Eigen::ArrayXd>;
+  { kernel.phi_prime(u, u) } -> std::convertible_to<Eigen::ArrayXd>;
+};
+
+template <class K>
+concept PairKernel = requires(const K& kernel, const Eigen::VectorXd& x, double h) {
+  requires BandwidthRule<std::remove_cvref_t<decltype(kernel.bandwidth)>>;
+  { kernel.value(x, x, h) } -> std::convertible_to<double>;
+  { kernel.gradient(x, x, h) } -> std::convertible_to<Eigen::VectorXd>;
+};
+
+template <class K>
+concept Kernel = DistanceKernel<K> || PairKernel<K>;
+
+namespace detail {
+
+template <class K>
+struct MetricOf {
+  using type = SquaredEuclidean;
+};
+template <class K>
+  requires requires { typename K::Metric; }
+struct MetricOf<K> {
+  using type = typename K::Metric;
+};
+
+/// Turns the misuse Rbf{2.0} into a sentence.
+template <class Rule>
+consteval bool assert_bandwidth_rule() {
+  static_assert(BandwidthRule<Rule>,
+                "repel: a kernel takes a bandwidth rule, such as MedianBandwidth{} or FixedBandwidth{2.0}; for a "
+                "constant h write Rbf{FixedBandwidth{h}}");
+  return true;
+}
+
+template <class K>
+consteval bool assert_kernel() {
+  static_assert(Kernel<K>,
+                "repel: this policy takes a kernel, such as Rbf{}, or your own type with a bandwidth rule and either "
+                "phi(u) and phi_prime(u, k), or value(x, y, h) and gradient(x, y, h)");
+  return true;
+}
+
+}  // namespace detail
+
+/// The distance that the bandwidth rule of kernel K looks at.
+template <class K>
+using MetricOf = typename detail::MetricOf<K>::type;
+
+}  // namespace repel

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <repel/kernel/concepts.hpp>
+
+namespace repel {
+
+/// The inverse multiquadric kernel, k(x, y) = (1 + ‖x − y‖² / h)^(−1/2), whose heavy tail lets far particles interact.
+/// In the Stein class of every ρ that vanishes at infinity, since it is smooth and bounded. As a KDE its tail is not
+/// integrable: there it is a repulsion, not a density.
+template <class Bandwidth = MedianBandwidth>
+struct Imq {
+  static_assert(detail::assert_bandwidth_rule<Bandwidth>());
+  Bandwidth bandwidth{};
+
+  auto phi(const auto& u) const { return (1 + u).rsqrt(); }
+  auto phi_prime(const auto&, const auto& k) const { return -k.cube() / 2; }
+};
+Imq() -> Imq<>;
+template <class Bandwidth>
+Imq(Bandwidth) -> Imq<Bandwidth>;
+
+}  // namespace repel

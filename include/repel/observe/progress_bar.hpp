@@ -1,0 +1,109 @@
+#pragma once
+
+#include <repel/run.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#ifdef _WIN32
+#include <io.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace repel {
+
+/// An observer that shows how far a run is, how fast it goes and how long it still takes: a bar where the output is a
+/// terminal, a plain line now and then where it is a file or a pipe.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string label = "", std::FILE* out = stderr)
+      : label_(std::move(label)), out_(out), terminal_(is_terminal(out)) {}
+
+  template <class State>
+  void on_start(const State& state, Index steps) {
+    start_ = last_ = Clock::now();
+    first_step_ = state.step;
+    total_ = steps;
+  }
+
+  template <class State>
+  void operator()(const State&, const StepInfo& info) {
+    // Reading the clock at every step would show in runs of a few microseconds a step.
+    if (++silent_ < stride_) return;
+    const auto now = Clock::now();
+    const double since = seconds(last_, now);
+    stride_ = since < 0.01 ? std::min<Index>(stride_ * 2, 1 << 16) : std::max<Index>(stride_ / 2, 1);
+    silent_ = 0;
+    pending_ += since;
+    last_ = now;
+    if (pending_ < (terminal_ ? 0.1 : 10.0)) return;
+    pending_ = 0;
+    shown_ = true;
+    print(info.step - first_step_, seconds(start_, now), terminal_ ? "\r" : "", terminal_ ? "" : "\n");
+  }
+
+  void on_finish(const Report& report) {
+    if (terminal_ || shown_ || !report.finished())
+      print(report.steps, report.seconds, terminal_ ? "\r" : "", "\n");
+    if (!report.finished()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
+    std::fflush(out_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static double seconds(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
+  static bool is_terminal(std::FILE* file) {
+#ifdef _WIN32
+    return _isatty(_fileno(file)) != 0;
+#else
+    return isatty(fileno(file)) != 0;
+#endif
+  }
+
+  static std::string duration(double s) {
+    char text[32];
+    if (s < 60)
+      std::snprintf(text, sizeof text, "%.0fs", s);
+    else if (s < 3600)
+      std::snprintf(text, sizeof text, "%dm%02ds", static_cast<int>(s) / 60, static_cast<int>(s) % 60);
+    else
+      std::snprintf(text, sizeof text, "%dh%02dm", static_cast<int>(s) / 3600, static_cast<int>(s) / 60 % 60);
+    return text;
+  }
+
+  std::string prefix() const { return label_.empty() ? "" : label_ + ": "; }
+
+  void print(Index done, double elapsed, const char* before, const char* after) const {
+    const double fraction = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 1;
+    const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
+    const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
+    std::string bar;
+    if (terminal_) {
+      constexpr int width = 30;
+      const int full = static_cast<int>(fraction * width);
+      bar = "[" + std::string(static_cast<std::size_t>(full), '#') +
+            std::string(static_cast<std::size_t>(width - full), '.') + "] ";
+    }
+    std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s left %s", before, prefix().c_str(),
+                 bar.c_str(), 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate,
+                 duration(left).c_str(), after);
+    std::fflush(out_);
+  }
+
+  std::string label_;
+  std::FILE* out_;
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point start_{}, last_{};
+  double pending_ = 0;
+  Index first_step_ = 0, total_ = 0, stride_ = 1, silent_ = 0;
+};
+
+}  // namespace repel

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <repel/run.hpp>
+
+#include <utility>
+
+namespace repel {
+
+/// An observer that stops the run as soon as predicate(state, info) is true:
+///   repel::run(sampler, state, 5000, repel::StopWhen([](const auto&, const auto& info) { return info.driving < 1e-6; }));
+template <class Predicate>
+class StopWhen {
+ public:
+  explicit StopWhen(Predicate predicate) : predicate_(std::move(predicate)) {}
+
+  template <class State>
+  bool operator()(const State& state, const StepInfo& info) {
+    return predicate_(state, info);
+  }
+
+ private:
+  Predicate predicate_;
+};
+
+}  // namespace repel

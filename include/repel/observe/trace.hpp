@@ -1,0 +1,104 @@
+#pragma once
+
+#include <repel/run.hpp>
+
+#include <array>
+#include <fstream>
+#include <ios>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace repel {
+
+/// A named number to follow through a run: value(state, info) -> double.
+template <class F>
+struct Figure {
+  std::string name;
+  F value;
+};
+template <class F>
+Figure(const char*, F) -> Figure<F>;
+template <class F>
+Figure(std::string, F) -> Figure<F>;
+
+namespace figures {
+
+inline auto bandwidth() {
+  return Figure{"bandwidth", [](const auto&, const StepInfo& info) { return info.bandwidth; }};
+}
+inline auto driving() {
+  return Figure{"driving", [](const auto&, const StepInfo& info) { return info.driving; }};
+}
+inline auto repulsion() {
+  return Figure{"repulsion", [](const auto&, const StepInfo& info) { return info.repulsion; }};
+}
+
+}  // namespace figures
+
+/// An observer that keeps chosen figures of every step (or of every k-th):
+///
+///   repel::Trace trace{repel::figures::bandwidth(),
+///                      repel::Figure{"mean x", [](const auto& state, const auto&) { return state.particles.row(0).mean(); }}};
+///   repel::run(sampler, state, 1000, trace);
+///   trace.column("mean x");                 // std::vector<double>, beside trace.steps()
+///   trace.write_csv("trace.csv");
+template <class... F>
+class Trace {
+ public:
+  explicit Trace(Figure<F>... figures) : figures_(std::move(figures)...) {}
+
+  /// Keep every k-th step only.
+  Trace& every(Index k) {
+    if (k < 1) detail::fail("Trace::every", "k is ", k, ", but must be at least 1");
+    every_ = k;
+    return *this;
+  }
+
+  template <class State>
+  void operator()(const State& state, const StepInfo& info) {
+    if (info.step % every_ != 0) return;
+    steps_.push_back(info.step);
+    std::apply(
+        [&](const auto&... figure) {
+          std::size_t c = 0;
+          (columns_[c++].push_back(static_cast<double>(figure.value(state, info))), ...);
+        },
+        figures_);
+  }
+
+  const std::vector<Index>& steps() const { return steps_; }
+
+  const std::vector<double>& column(const std::string& name) const {
+    const auto all = names();
+    for (std::size_t c = 0; c < all.size(); ++c)
+      if (all[c] == name) return columns_[c];
+    detail::fail("Trace::column", "name is \"", name, "\", but must be one of the figures given to the Trace");
+  }
+
+  void write_csv(const std::string& path) const {
+    std::ofstream out(path);
+    out.precision(17);
+    out << "step";
+    for (const auto& name : names()) out << ',' << name;
+    for (std::size_t r = 0; r < steps_.size(); ++r) {
+      out << '\n' << steps_[r];
+      for (const auto& column : columns_) out << ',' << column[r];
+    }
+    out << '\n';
+    if (!out.flush()) throw std::ios_base::failure("repel::Trace::write_csv: cannot write " + path);
+  }
+
+ private:
+  std::array<std::string, sizeof...(F)> names() const {
+    return std::apply([](const auto&... figure) { return std::array<std::string, sizeof...(F)>{figure.name...}; },
+                      figures_);
+  }
+
+  std::tuple<Figure<F>...> figures_;
+  std::vector<Index> steps_;
+  std::array<std::vector<double>, sizeof...(F)> columns_;
+  Index every_ = 1;
+};
+
+}  // namespace repel

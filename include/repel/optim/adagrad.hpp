@@ -1,0 +1,36 @@
+#pragma once
+
+#include <repel/optim/optimiser.hpp>
+
+namespace repel {
+
+/// AdaGrad (Duchi et al. 2011), with PyTorch's order of operations and defaults.
+struct AdaGrad {
+  double learning_rate = 0.01;
+  double epsilon = 1e-10;
+
+  void validate() const {
+    detail::require_positive("AdaGrad", "learning_rate", learning_rate);
+    detail::require_positive("AdaGrad", "epsilon", epsilon);
+  }
+
+  template <class P>
+  struct Memory {
+    P square;  ///< the sum of Φ²
+  };
+
+  template <class P>
+  Memory<P> init(const P& particles) const {
+    return {P::Zero(particles.rows(), particles.cols())};
+  }
+
+  template <class P, class Phi>
+  void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
+    using Scalar = typename P::Scalar;
+    memory.square.array() += phi.array().square();
+    particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
+                         (memory.square.array().sqrt() + static_cast<Scalar>(epsilon));
+  }
+};
+
+}  // namespace repel

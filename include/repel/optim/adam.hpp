@@ -1,0 +1,47 @@
+#pragma once
+
+#include <repel/optim/optimiser.hpp>
+
+#include <cmath>
+
+namespace repel {
+
+/// Adam (Kingma & Ba 2015), with PyTorch's order of operations and defaults.
+struct Adam {
+  double learning_rate = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  void validate() const {
+    detail::require_positive("Adam", "learning_rate", learning_rate);
+    detail::require_fraction_below_one("Adam", "beta1", beta1);
+    detail::require_fraction_below_one("Adam", "beta2", beta2);
+    detail::require_positive("Adam", "epsilon", epsilon);
+  }
+
+  template <class P>
+  struct Memory {
+    P mean, square;  ///< running averages of Φ and of Φ²
+  };
+
+  template <class P>
+  Memory<P> init(const P& particles) const {
+    return {P::Zero(particles.rows(), particles.cols()), P::Zero(particles.rows(), particles.cols())};
+  }
+
+  template <class P, class Phi>
+  void update(Memory<P>& memory, Index step, const Phi& phi, P& particles) const {
+    using Scalar = typename P::Scalar;
+    const double t = static_cast<double>(step);
+    const auto rate = static_cast<Scalar>(learning_rate / (1 - std::pow(beta1, t)));
+    const auto correction = static_cast<Scalar>(std::sqrt(1 - std::pow(beta2, t)));
+    memory.mean = static_cast<Scalar>(beta1) * memory.mean + static_cast<Scalar>(1 - beta1) * phi;
+    memory.square.array() =
+        static_cast<Scalar>(beta2) * memory.square.array() + static_cast<Scalar>(1 - beta2) * phi.array().square();
+    particles.array() +=
+        rate * memory.mean.array() / (memory.square.array().sqrt() / correction + static_cast<Scalar>(epsilon));
+  }
+};
+
+}  // namespace repel

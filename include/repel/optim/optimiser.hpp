@@ -1,0 +1,39 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/types.hpp>
+
+// Optimisers: from the ascent direction Φ to a move of the particles.
+//
+// An optimiser is a value of settings with two members; what it remembers between steps lives in the sampler's state:
+//
+//   struct SignAscent {
+//     double learning_rate = 0.01;
+//     auto init(const auto& /*particles*/) const { return repel::Empty{}; }               // its memory
+//     void update(auto& /*memory*/, repel::Index /*step*/, const auto& phi, auto& particles) const {
+//       particles.array() += learning_rate * phi.array().sign();                           // step counts from 1
+//     }
+//   };
+
+namespace repel {
+
+/// What the optimiser remembers about particles of type P.
+template <class O, class P>
+using MemoryOf = decltype(std::declval<const O&>().init(std::declval<const P&>()));
+
+template <class O>
+concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) { optimiser.init(particles); } &&
+                    requires(const O& optimiser, MemoryOf<O, Eigen::MatrixXd>& memory, const Eigen::MatrixXd& phi,
+                             Eigen::MatrixXd& particles) { optimiser.update(memory, Index{1}, phi, particles); };
+
+namespace detail {
+
+template <class O>
+consteval bool assert_optimiser() {
+  static_assert(Optimiser<O>, "repel: an optimiser is expected here, such as Adam{.learning_rate = 0.01} or Sgd{}");
+  return true;
+}
+
+}  // namespace detail
+
+}  // namespace repel

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <repel/optim/optimiser.hpp>
+
+namespace repel {
+
+/// RMSProp (Hinton 2012), with PyTorch's order of operations and defaults.
+struct RmsProp {
+  double learning_rate = 0.01;
+  double decay = 0.99;
+  double epsilon = 1e-8;
+
+  void validate() const {
+    detail::require_positive("RmsProp", "learning_rate", learning_rate);
+    detail::require_fraction_below_one("RmsProp", "decay", decay);
+    detail::require_positive("RmsProp", "epsilon", epsilon);
+  }
+
+  template <class P>
+  struct Memory {
+    P square;  ///< the running average of Φ²
+  };
+
+  template <class P>
+  Memory<P> init(const P& particles) const {
+    return {P::Zero(particles.rows(), particles.cols())};
+  }
+
+  template <class P, class Phi>
+  void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
+    using Scalar = typename P::Scalar;
+    memory.square.array() =
+        static_cast<Scalar>(decay) * memory.square.array() + static_cast<Scalar>(1 - decay) * phi.array().square();
+    particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
+                         (memory.square.array().sqrt() + static_cast<Scalar>(epsilon));
+  }
+};
+
+}  // namespace repel

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <repel/optim/optimiser.hpp>
+
+namespace repel {
+
+/// Gradient ascent, with heavy-ball or Nesterov momentum where asked for. The update is PyTorch's.
+struct Sgd {
+  double learning_rate = 0.01;
+  double momentum = 0;
+  bool nesterov = false;
+
+  void validate() const {
+    detail::require_positive("Sgd", "learning_rate", learning_rate);
+    detail::require_fraction_below_one("Sgd", "momentum", momentum);
+    if (nesterov && momentum == 0) detail::fail("Sgd", "momentum is 0, but nesterov needs it to be larger");
+  }
+
+  template <class P>
+  struct Memory {
+    P velocity;
+  };
+
+  template <class P>
+  Memory<P> init(const P& particles) const {
+    if (momentum == 0) return {};
+    return {P::Zero(particles.rows(), particles.cols())};
+  }
+
+  template <class P, class Phi>
+  void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
+    using Scalar = typename P::Scalar;
+    const auto rate = static_cast<Scalar>(learning_rate), mu = static_cast<Scalar>(momentum);
+    if (momentum == 0) {
+      particles += rate * phi;
+      return;
+    }
+    memory.velocity = mu * memory.velocity + phi;
+    if (nesterov)
+      particles += rate * (phi + mu * memory.velocity);
+    else
+      particles += rate * memory.velocity;
+  }
+};
+
+}  // namespace repel

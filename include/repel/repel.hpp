@@ -1,0 +1,54 @@
+#pragma once
+
+// The core of repel: everything that needs Eigen alone. One include for a whole program:
+//
+//   #include <repel/repel.hpp>
+//
+//   int main() {
+//     const Eigen::Vector2d mean(1, -2);
+//     auto grad_log_posterior = [&](const auto& w, auto&& g) {               // both d×n, one particle per column
+//       g = mean.replicate(1, w.cols()) - w;
+//     };
+//     auto sampler = repel::weight_space(grad_log_posterior, repel::Wgd{repel::Sge{repel::Rbf{}}},
+//                                        repel::Adam{.learning_rate = 0.1});
+//     auto state = sampler.init(repel::normal(2, 100, /*seed=*/42));          // dim, count
+//     repel::run(sampler, state, 1000, repel::ProgressBar{});
+//     std::cout << state.particles.rowwise().mean() << '\n';
+//   }
+
+#include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
+#include <repel/core/random.hpp>
+#include <repel/core/types.hpp>
+#include <repel/kernel/bandwidth.hpp>
+#include <repel/kernel/concepts.hpp>
+#include <repel/kernel/gram.hpp>
+#include <repel/kernel/imq.hpp>
+#include <repel/kernel/laplace.hpp>
+#include <repel/kernel/matern.hpp>
+#include <repel/kernel/metric.hpp>
+#include <repel/kernel/rbf.hpp>
+#include <repel/observe/progress_bar.hpp>
+#include <repel/observe/stop_on_interrupt.hpp>
+#include <repel/observe/stop_when.hpp>
+#include <repel/observe/trace.hpp>
+#include <repel/optim/adagrad.hpp>
+#include <repel/optim/adam.hpp>
+#include <repel/optim/anneal.hpp>
+#include <repel/optim/optimiser.hpp>
+#include <repel/optim/rmsprop.hpp>
+#include <repel/optim/sgd.hpp>
+#include <repel/rule/map.hpp>
+#include <repel/rule/rule.hpp>
+#include <repel/rule/svgd.hpp>
+#include <repel/rule/wgd.hpp>
+#include <repel/run.hpp>
+#include <repel/sampler.hpp>
+#include <repel/score/blob.hpp>
+#include <repel/score/estimator.hpp>
+#include <repel/score/kde.hpp>
+#include <repel/score/sge.hpp>
+#include <repel/score/spectrum.hpp>
+#include <repel/score/ssge.hpp>
+#include <repel/space/weight_space.hpp>
+#include <repel/version.hpp>

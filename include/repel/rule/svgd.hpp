@@ -1,0 +1,41 @@
+#pragma once
+
+#include <repel/kernel/rbf.hpp>
+#include <repel/rule/rule.hpp>
+
+namespace repel {
+
+/// Stein variational gradient descent (Liu & Wang 2016): Φ = (S K + G) / n  (paper, Eq. "svgd_update").
+template <class Kernel = Rbf<>>
+struct Svgd {
+  static_assert(detail::assert_kernel<Kernel>());
+  Kernel kernel{};
+
+  template <class Scalar>
+  struct Workspace {
+    Gram<Kernel, Scalar> gram;
+    Matrix<Scalar> repulsion;
+  };
+
+  void validate() const {
+    detail::validate(kernel);
+    detail::validate(kernel.bandwidth);
+  }
+
+  template <class Z, class S, class Workspace, class Phi>
+  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
+    using Scalar = typename Z::Scalar;
+    const auto n = static_cast<Scalar>(z.cols());
+    w.gram.update(kernel, z);
+    w.repulsion.resize(z.rows(), z.cols());
+    w.gram.gradient_sum(w.repulsion);
+    phi.noalias() = s * w.gram.values();
+    phi = (phi + w.repulsion) / n;
+    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.repulsion) / static_cast<double>(z.cols())};
+  }
+};
+Svgd() -> Svgd<>;
+template <class Kernel>
+Svgd(Kernel) -> Svgd<Kernel>;
+
+}  // namespace repel

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/sampler.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+// The loop. Observers trail as arguments and are told of every step that moved the particles:
+//
+//   repel::run(sampler, state, 1000, [](const auto& state, const repel::StepInfo& info) {
+//     return state.particles.squaredNorm() > 1e6;        // true stops the run; returning nothing is fine too
+//   });
+//
+// One that wants to know may also have members on_start(state, steps) and on_finish(report). Pass a named observer to
+// keep what it has collected; a temporary will do otherwise.
+
+namespace repel {
+
+/// How a run ended.
+struct Report {
+  enum class Stop {
+    finished,     ///< all steps were taken
+    by_observer,  ///< an observer returned true
+    not_finite,   ///< a step was not finite and moved nothing
+  };
+
+  Index steps = 0;  ///< steps taken in this run
+  Stop stop = Stop::finished;
+  StepInfo last;       ///< of the last step tried
+  double seconds = 0;  ///< wall time
+  std::string message; ///< how the run ended, in a sentence
+
+  bool finished() const { return stop == Stop::finished; }
+};
+
+namespace detail {
+
+template <class Observer, class State>
+bool notify(Observer& observer, const State& state, const StepInfo& info) {
+  static_assert(std::invocable<Observer&, const State&, const StepInfo&>,
+                "repel::run: an observer must be callable as observer(state, info) with a const state and a "
+                "repel::StepInfo; it may return true to stop the run");
+  if constexpr (std::is_void_v<decltype(observer(state, info))>) {
+    observer(state, info);
+    return false;
+  } else {
+    return static_cast<bool>(observer(state, info));
+  }
+}
+
+inline std::string describe(const Report& report) {
+  switch (report.stop) {
+    case Report::Stop::by_observer:
+      return words("stopped by an observer after step ", report.last.step);
+    case Report::Stop::not_finite:
+      return words("stopped at step ", report.last.step, ": particle ", report.last.particle,
+                   " has a gradient or a direction that is not finite, or too large to square; all particles are as "
+                   "they were before that step");
+    case Report::Stop::finished:
+      break;
+  }
+  return words("finished after step ", report.last.step);
+}
+
+}  // namespace detail
+
+/// Takes up to `steps` steps. Call it again to go on from where the state is.
+template <class Sampler, class State, class... Observers>
+Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observers) {
+  if (steps < 0) detail::fail("run", "steps is ", steps, ", but must be at least 0");
+  const auto start = std::chrono::steady_clock::now();
+  Report report;
+  report.last.step = state.step;
+  const auto start_observer = [&](auto& observer) {
+    if constexpr (requires { observer.on_start(std::as_const(state), steps); })
+      observer.on_start(std::as_const(state), steps);
+  };
+  const auto finish_observer = [&](auto& observer) {
+    if constexpr (requires { observer.on_finish(std::as_const(report)); }) observer.on_finish(std::as_const(report));
+  };
+
+  (start_observer(observers), ...);
+  while (report.steps < steps && report.finished()) {
+    report.last = sampler.step(state);
+    if (!report.last.finite) {
+      report.stop = Report::Stop::not_finite;
+      break;
+    }
+    ++report.steps;
+    // Every observer hears of every step, whether or not one before it wants to stop.
+    const bool stop = (static_cast<int>(detail::notify(observers, state, report.last)) + ... + 0) > 0;
+    if (stop) report.stop = Report::Stop::by_observer;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.message = detail::describe(report);
+  (finish_observer(observers), ...);
+  return report;
+}
+
+}  // namespace repel

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <repel/kernel/rbf.hpp>
+#include <repel/score/estimator.hpp>
+
+namespace repel {
+
+/// The blob method (Carrillo et al. 2019; Liu et al. 2019): the gradient flow of the KL divergence with the density
+/// inside the logarithm blurred by the kernel. With S_i = Σ_l k(x_i, x_l),
+///   ∇ log ρ(x_i) = Σ_j ∇_{x_i} k(x_i, x_j) (1/S_i + 1/S_j)
+template <class Kernel = Rbf<>>
+struct Blob {
+  static_assert(detail::assert_kernel<Kernel>());
+  Kernel kernel{};
+
+  template <class Scalar>
+  struct Workspace {
+    Vector<Scalar> inverse_sums;
+  };
+
+  template <class Gram, class Workspace, class Out>
+  void score(Gram& gram, Workspace& w, Out& out) const {
+    const Index n = gram.values().cols();
+    w.inverse_sums = gram.values().colwise().sum().cwiseInverse().transpose();
+    gram.attraction(w.inverse_sums.replicate(1, n) + w.inverse_sums.transpose().replicate(n, 1), out);
+  }
+};
+Blob() -> Blob<>;
+template <class Kernel>
+Blob(Kernel) -> Blob<Kernel>;
+
+}  // namespace repel

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/types.hpp>
+
+#include <Eigen/Cholesky>
+
+#include <limits>
+
+namespace repel::detail {
+
+/// Solves with the symmetric positive definite matrix K + ηI, by Cholesky.
+template <class Scalar>
+class RidgeSolver {
+ public:
+  void factorise(const char* where, const Matrix<Scalar>& kernel_matrix, double ridge) {
+    factor_ = kernel_matrix;
+    factor_.diagonal().array() += static_cast<Scalar>(ridge);
+    const Scalar rounding = 8 * std::numeric_limits<Scalar>::epsilon() * factor_.diagonal().maxCoeff();
+    const Eigen::LLT<Eigen::Ref<Matrix<Scalar>>> cholesky(factor_);  // in place: L in the lower triangle
+    // The diagonal of L holds the square roots of the pivots; a pivot of rounding size means a singular matrix.
+    if (cholesky.info() != Eigen::Success || !(factor_.diagonal().array().square().minCoeff() > rounding))
+      fail(where, "ridge is ", ridge, ", but must be larger for these particles: K + ridge I is singular");
+  }
+
+  /// out ← out · (K + ηI)⁻¹ = out · L⁻ᵀ L⁻¹
+  template <class Out>
+  void solve_from_the_right(Out& out) const {
+    const auto lower = factor_.template triangularView<Eigen::Lower>();
+    lower.transpose().template solveInPlace<Eigen::OnTheRight>(out);
+    lower.template solveInPlace<Eigen::OnTheRight>(out);
+  }
+
+ private:
+  Matrix<Scalar> factor_;
+};
+
+}  // namespace repel::detail

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <repel/kernel/rbf.hpp>
+#include <repel/score/estimator.hpp>
+#include <repel/score/ridge_solver.hpp>
+
+namespace repel {
+
+/// The Stein gradient estimator of Li & Turner (2018): ∇ log ρ = −G (K + ηI)⁻¹  (paper, Eq. "sge_wgd"). The smoothed-
+/// function flow GFSF of Liu et al. (2019) is the same estimator.
+template <class Kernel = Rbf<>>
+struct Sge {
+  static_assert(detail::assert_kernel<Kernel>());
+  Kernel kernel{};
+  double ridge = 0.01;  ///< η ≥ 0
+
+  template <class Scalar>
+  using Workspace = detail::RidgeSolver<Scalar>;
+
+  void validate() const { detail::require_non_negative("Sge", "ridge", ridge); }
+
+  template <class Gram, class Workspace, class Out>
+  void score(Gram& gram, Workspace& solver, Out& out) const {
+    solver.factorise("Sge", gram.values(), ridge);
+    gram.gradient_sum(out);
+    solver.solve_from_the_right(out);
+    out = -out;
+  }
+};
+Sge() -> Sge<>;
+template <class Kernel>
+Sge(Kernel, double = 0) -> Sge<Kernel>;
+
+}  // namespace repel

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <repel/kernel/rbf.hpp>
+#include <repel/score/estimator.hpp>
+#include <repel/score/ridge_solver.hpp>
+#include <repel/score/spectrum.hpp>
+
+#include <Eigen/Eigenvalues>
+
+#include <concepts>
+#include <limits>
+#include <optional>
+
+namespace repel {
+
+/// The spectral Stein gradient estimator of Shi et al. (2018)  (paper, Eq. "ssge_wgd"), over the eigenpairs (λ, u) of
+/// K + ηI that `eigenpairs` keeps:
+///   ∇ log ρ(x) = −G U Λ⁻² Uᵀ K(X, x)
+/// Unlike SGE it is defined at any x. With all eigenpairs U Λ⁻² Uᵀ = (K + ηI)⁻², so a Cholesky factorisation stands in
+/// for the eigenvectors: an order of magnitude faster, and the same to rounding.
+template <class Kernel = Rbf<>, class Eigenpairs = AllEigenpairs>
+struct Ssge {
+  static_assert(detail::assert_kernel<Kernel>());
+  Kernel kernel{};
+  double ridge = 0.01;  ///< η ≥ 0
+  Eigenpairs eigenpairs{};
+
+  static constexpr bool all = std::same_as<Eigenpairs, AllEigenpairs>;
+
+  template <class Scalar>
+  struct Workspace {
+    detail::RidgeSolver<Scalar> solver;  // for all eigenpairs
+    Matrix<Scalar> twice;
+    std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;  // for some
+    Matrix<Scalar> shifted, projected;
+    Index kept = 0;
+  };
+
+  void validate() const {
+    detail::require_non_negative("Ssge", "ridge", ridge);
+    detail::validate(eigenpairs);
+  }
+
+  template <class Gram, class Workspace, class Out>
+  void score(Gram& gram, Workspace& w, Out& out) const {
+    using Scalar = typename Out::Scalar;
+    gram.gradient_sum(out);
+    if constexpr (all) {
+      // With A = K + ηI and B = G A⁻¹: G A⁻² K = G A⁻¹ (I − ηA⁻¹) = B − ηBA⁻¹, with no n×n×n product.
+      w.solver.factorise("Ssge", gram.values(), ridge);
+      w.solver.solve_from_the_right(out);
+      w.twice = out;
+      w.solver.solve_from_the_right(w.twice);
+      out = static_cast<Scalar>(ridge) * w.twice - out;
+    } else {
+      decompose(gram, w);
+      // In sample Uᵀ K = (Λ − ηI) Uᵀ.
+      w.projected.noalias() = out * vectors(w);
+      w.projected.array().rowwise() *=
+          ((values(w).array() - static_cast<Scalar>(ridge)) / values(w).array().square()).transpose();
+      out.noalias() = -w.projected * vectors(w).transpose();
+    }
+  }
+
+  template <class Gram, class Workspace, class Queries, class Out>
+  void score_at(Gram& gram, Workspace& w, const Queries& queries, Out& out) const {
+    using Scalar = typename Out::Scalar;
+    Matrix<Scalar> cross, unused, coefficients(queries.rows(), gram.values().cols());
+    gram.at(queries, cross, unused);
+    gram.gradient_sum(coefficients);
+    if constexpr (all) {
+      w.solver.factorise("Ssge", gram.values(), ridge);
+      w.solver.solve_from_the_right(coefficients);
+      w.solver.solve_from_the_right(coefficients);
+      out.noalias() = -coefficients * cross;
+    } else {
+      decompose(gram, w);
+      w.projected.noalias() = coefficients * vectors(w);
+      w.projected.array().rowwise() /= values(w).array().square().transpose();
+      out.noalias() = -w.projected * (vectors(w).transpose() * cross);
+    }
+  }
+
+ private:
+  template <class Gram, class Workspace>
+  void decompose(Gram& gram, Workspace& w) const {
+    using Scalar = typename std::remove_cvref_t<decltype(gram.values())>::Scalar;
+    w.shifted = gram.values();
+    w.shifted.diagonal().array() += static_cast<Scalar>(ridge);
+    if (!w.eigen) w.eigen.emplace(w.shifted.cols());
+    w.eigen->compute(w.shifted);
+    if (w.eigen->info() != Eigen::Success) detail::fail("Ssge", "the eigenvalues of K + ridge I did not converge");
+    w.kept = eigenpairs.keep(w.eigen->eigenvalues());
+    const Scalar smallest = values(w)(0), largest = w.eigen->eigenvalues()(w.shifted.cols() - 1);
+    if (!(smallest > std::numeric_limits<Scalar>::epsilon() * largest))
+      detail::fail("Ssge", "eigenvalue ", w.kept, " of K + ridge I is ", smallest,
+                   ", but must be positive: raise ridge, which is ", ridge, ", or keep fewer eigenpairs");
+  }
+
+  template <class Workspace>
+  static auto values(const Workspace& w) {
+    return w.eigen->eigenvalues().tail(w.kept);
+  }
+  template <class Workspace>
+  static auto vectors(const Workspace& w) {
+    return w.eigen->eigenvectors().rightCols(w.kept);
+  }
+};
+Ssge() -> Ssge<>;
+template <class Kernel>
+Ssge(Kernel, double = 0) -> Ssge<Kernel>;
+template <class Kernel, class Eigenpairs>
+Ssge(Kernel, double, Eigenpairs) -> Ssge<Kernel, Eigenpairs>;
+
+}  // namespace repel

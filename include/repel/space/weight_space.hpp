@@ -1,0 +1,92 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
+#include <repel/core/types.hpp>
+
+#include <utility>
+
+namespace repel {
+
+/// What a user brings: a functor that writes ∇ log p of every particle (the columns of w) into g.
+template <class T, class P>
+concept Target = requires(T& target, const P& w, P& g) { target(w, g); };
+
+/// A space is where the particles interact, seen from the sampler: evaluate() forms the positions the kernel looks at
+/// and the driving force there, pull_back() turns a direction at those positions into one for the particles.
+/// In weight space the positions are the particles themselves, so there is nothing to pull back.
+template <class UserTarget>
+class WeightSpace {
+ public:
+  static constexpr const char* name = "weight_space";
+
+  template <class P>
+  struct Workspace {
+    P force;  ///< S = ∇ log p at the positions
+    P phi;    ///< the rule's direction at the positions
+  };
+
+  template <class T>
+  explicit WeightSpace(T&& target) : target_(std::forward<T>(target)) {}
+
+  template <class P>
+  Workspace<P> init(const P& particles) const {
+    static_assert(Target<UserTarget, P>,
+                  "repel::weight_space: the target must be callable as target(w, g), where w is the d×n matrix of "
+                  "particles (const) and g the d×n matrix that receives the gradient of the log posterior; for a "
+                  "function of a single particle use repel::per_particle(f)");
+    // NaN, so that a target which forgets to write its gradient is noticed at the first step.
+    const auto nan = std::numeric_limits<typename P::Scalar>::quiet_NaN();
+    return {P::Constant(particles.rows(), particles.cols(), nan), P::Zero(particles.rows(), particles.cols())};
+  }
+
+  void begin_step(Index step) {
+    if constexpr (requires { target_.begin_step(step); }) target_.begin_step(step);
+  }
+
+  template <class P>
+  void evaluate(const P& particles, Workspace<P>& w) {
+    target_(particles, w.force);
+    detail::require_same_shape(name, "the gradient written by the target", w.force, "the particles", particles);
+  }
+
+  template <class P>
+  const P& positions(const P& particles, const Workspace<P>&) const {
+    return particles;
+  }
+
+  template <class P>
+  const P& pull_back(const P&, const Workspace<P>& w) const {
+    return w.phi;
+  }
+
+ private:
+  UserTarget target_;
+};
+
+/// A target from a function of one particle, f(w, g) with w and g columns of length d; particles run in parallel where
+/// OpenMP is enabled, so f must not write shared data.
+template <class F>
+struct PerParticle {
+  F f;
+
+  void begin_step(Index step)
+    requires requires(F& g) { g.begin_step(step); }
+  {
+    f.begin_step(step);
+  }
+
+  template <class W, class G>
+    requires requires(F& function, const W& w, G& g) { function(w.col(0), g.col(0)); }
+  void operator()(const W& w, G& g) {
+    // A user's function is taken to be worth a thread from a few hundred coordinates on.
+    detail::parallel_for(w.cols(), 1000 * static_cast<double>(w.rows()), [&](Index j) { f(w.col(j), g.col(j)); });
+  }
+};
+
+template <class F>
+PerParticle<std::decay_t<F>> per_particle(F&& f) {
+  return {std::forward<F>(f)};
+}
+
+}  // namespace repel
