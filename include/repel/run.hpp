@@ -38,7 +38,7 @@ struct Report {
 namespace detail {
 
 template <class Observer, class State>
-bool notify(Observer& observer, const State& state, const StepInfo& info) {
+bool tell_step(Observer& observer, const State& state, const StepInfo& info) {
   static_assert(std::invocable<Observer&, const State&, const StepInfo&>,
                 "repel::run: an observer must be callable as observer(state, info) with a const state and a "
                 "repel::StepInfo; it may return true to stop the run");
@@ -48,6 +48,16 @@ bool notify(Observer& observer, const State& state, const StepInfo& info) {
   } else {
     return static_cast<bool>(observer(state, info));
   }
+}
+
+template <class Observer, class State>
+void tell_start(Observer& observer, const State& state, Index steps) {
+  if constexpr (requires { observer.on_start(state, steps); }) observer.on_start(state, steps);
+}
+
+template <class Observer>
+void tell_finish(Observer& observer, const Report& report) {
+  if constexpr (requires { observer.on_finish(report); }) observer.on_finish(report);
 }
 
 inline std::string describe(const Report& report) {
@@ -73,15 +83,7 @@ Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observer
   const auto start = std::chrono::steady_clock::now();
   Report report;
   report.last.step = state.step;
-  const auto start_observer = [&](auto& observer) {
-    if constexpr (requires { observer.on_start(std::as_const(state), steps); })
-      observer.on_start(std::as_const(state), steps);
-  };
-  const auto finish_observer = [&](auto& observer) {
-    if constexpr (requires { observer.on_finish(std::as_const(report)); }) observer.on_finish(std::as_const(report));
-  };
-
-  (start_observer(observers), ...);
+  (detail::tell_start(observers, std::as_const(state), steps), ...);
   while (report.steps < steps && report.finished()) {
     report.last = sampler.step(state);
     if (!report.last.finite) {
@@ -90,12 +92,12 @@ Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observer
     }
     ++report.steps;
     // Every observer hears of every step, whether or not one before it wants to stop.
-    const bool stop = (static_cast<int>(detail::notify(observers, state, report.last)) + ... + 0) > 0;
+    const bool stop = (static_cast<int>(detail::tell_step(observers, state, report.last)) + ... + 0) > 0;
     if (stop) report.stop = Report::Stop::by_observer;
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.message = detail::describe(report);
-  (finish_observer(observers), ...);
+  (detail::tell_finish(observers, std::as_const(report)), ...);
   return report;
 }
 

@@ -36,7 +36,7 @@ template <class R>
 consteval bool assert_rule() {
   static_assert(Rule<R>,
                 "repel: an update rule is expected here, such as Wgd{Sge{Rbf{}}}, Svgd{Rbf{}} or Map{}; an estimator "
-                "goes inside Wgd{…}, a kernel inside Svgd{…}");
+                "goes inside Wgd{...}, a kernel inside Svgd{...}");
   return true;
 }
 

@@ -32,8 +32,8 @@ class WeightSpace {
   template <class P>
   Workspace<P> init(const P& particles) const {
     static_assert(Target<UserTarget, P>,
-                  "repel::weight_space: the target must be callable as target(w, g), where w is the d×n matrix of "
-                  "particles (const) and g the d×n matrix that receives the gradient of the log posterior; for a "
+                  "repel::weight_space: the target must be callable as target(w, g), where w is the d x n matrix of "
+                  "particles (const) and g the d x n matrix that receives the gradient of the log posterior; for a "
                   "function of a single particle use repel::per_particle(f)");
     // NaN, so that a target which forgets to write its gradient is noticed at the first step.
     const auto nan = std::numeric_limits<typename P::Scalar>::quiet_NaN();

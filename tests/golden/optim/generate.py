@@ -1,6 +1,6 @@
 """Prints 30 steps of PyTorch's optimisers, in float64, on recorded gradients: the reference of tests/optim.
 
-Run as: python3 generate.py   (rewrites the CSV files beside it; made with PyTorch 1.13.1)
+Run as: python3 generate.py   (rewrites the CSV files beside it; made with PyTorch 1.13)
 """
 import torch
 

@@ -1,0 +1,7 @@
+// expect: repel: particles must be a matrix of float, double or long double
+#include <repel/repel.hpp>
+
+int main() {
+  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{});
+  sampler.init(Eigen::MatrixXi::Zero(2, 5));
+}

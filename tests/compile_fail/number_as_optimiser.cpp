@@ -1,0 +1,6 @@
+// expect: repel: an optimiser is expected here, such as Adam
+#include <repel/repel.hpp>
+
+int main() {
+  repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, 0.1);
+}

@@ -1,0 +1,91 @@
+#include "catch.hpp"
+#include "support/golden.hpp"
+#include "support/oracle.hpp"
+#include "support/tolerance.hpp"
+
+#include <repel/kernel/gram.hpp>
+#include <repel/kernel/laplace.hpp>
+#include <repel/kernel/rbf.hpp>
+
+#include <string>
+
+namespace {
+
+using test::Index;
+using test::Mat;
+
+template <class Distance>
+std::vector<double> all_distances(const Mat& x, const Distance& distance) {
+  std::vector<double> out;
+  for (Index i = 0; i < x.cols(); ++i)
+    for (Index j = 0; j < x.cols(); ++j) out.push_back(distance(x.col(i), x.col(j)));
+  return out;
+}
+
+template <class Distance>
+std::vector<double> pair_distances(const Mat& x, const Distance& distance) {
+  std::vector<double> out;
+  for (Index i = 0; i < x.cols(); ++i)
+    for (Index j = 0; j < i; ++j) out.push_back(distance(x.col(i), x.col(j)));
+  return out;
+}
+
+struct Negative {
+  double operator()(const auto&, auto&) const { return -3; }
+};
+
+}  // namespace
+
+TEST_CASE("the median rules agree with sorting, for odd and even counts", "[bandwidth]") {
+  for (Index n = 2; n <= 12; ++n)
+    for (const Index d : {1, 3, 20}) {
+      CAPTURE(n, d);
+      const Mat x = Mat::Random(d, n);
+      const double log_n = std::log(static_cast<double>(n)), log_n_1 = std::log(static_cast<double>(n) + 1);
+      const double all = test::sorted_median(all_distances(x, test::squared_distance));
+      const double pairs = test::sorted_median(pair_distances(x, test::squared_distance));
+      CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(all / log_n_1).epsilon(1e-12));
+      CHECK(repel::bandwidth(repel::Rbf{repel::MedianLogNBandwidth{}}, x) == Approx(all / log_n).epsilon(1e-12));
+      CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, x) == Approx(pairs / log_n).epsilon(1e-12));
+      CHECK(repel::bandwidth(repel::Rbf{repel::FixedBandwidth{2.5}}, x) == 2.5);
+      // Laplace looks at L1 distances, not squared.
+      const double l1 = test::sorted_median(all_distances(x, test::l1_distance));
+      CHECK(repel::bandwidth(repel::Laplace{}, x) == Approx(l1 / log_n_1).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("the median rules give the golden bandwidths", "[bandwidth][golden]") {
+  for (const std::string set : {"kernel_n8_d3", "kernel_n20_d2"}) {
+    const Mat x = test::golden(set + "/X.csv");
+    const auto h = [&](const std::string& rule) { return test::golden_scalars(set + "/" + rule + "/scalars.csv").at("h"); };
+    CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(h("median_log_n_plus_1")).epsilon(1e-12));
+    CHECK(repel::bandwidth(repel::Rbf{repel::MedianLogNBandwidth{}}, x) == Approx(h("median_log_n")).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a zero median falls back to the mean distance, and to 1 where all coincide", "[bandwidth]") {
+  for (const Index d : {2, 30}) {  // by coordinates, and by the matrix product
+    Mat x = Mat::Constant(d, 10, 0.1);
+    CHECK(repel::bandwidth(repel::Rbf{}, x) == 1.0);
+    x.col(3) += Mat::Constant(d, 1, 1.0);
+    const auto pairs = pair_distances(x, test::squared_distance);
+    double mean = 0;
+    for (const double r2 : pairs) mean += r2 / static_cast<double>(pairs.size());
+    CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(mean / std::log(11.0)));
+    CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, x) == Approx(mean / std::log(10.0)));
+  }
+  const Mat one = Mat::Random(3, 1);
+  CHECK(repel::bandwidth(repel::Rbf{}, one) == 1.0);
+  CHECK(repel::bandwidth(repel::Rbf{repel::MedianLogNBandwidth{}}, one) == 1.0);
+  CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, one) == 1.0);
+}
+
+TEST_CASE("a bandwidth must be positive and finite", "[bandwidth]") {
+  const Mat x = Mat::Random(2, 5);
+  CHECK_THROWS_WITH(repel::bandwidth(repel::Rbf{repel::FixedBandwidth{-1.0}}, x),
+                    "repel::FixedBandwidth: h is -1, but must be finite and larger than 0");
+  CHECK_THROWS_AS(repel::bandwidth(repel::Rbf{repel::FixedBandwidth{0.0}}, x), std::invalid_argument);
+  CHECK_THROWS_AS(repel::bandwidth(repel::Rbf{repel::FixedBandwidth{1e-60}}, x.cast<float>()), std::invalid_argument);
+  // A user's rule that goes wrong is told so, too.
+  CHECK_THROWS_WITH(repel::gram(repel::Rbf{Negative{}}, x), contains("the rule returned -3"));
+}

@@ -1,0 +1,64 @@
+// A program of its own: the guard must be compiled into Eigen, and operator new replaced.
+#define EIGEN_RUNTIME_NO_MALLOC
+
+#include <repel/repel.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<bool> forbidden{false};
+std::atomic<long> count{0};
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (forbidden) ++count;
+  if (void* p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+int failures = 0;
+
+/// Eigen's own allocations fail an assertion, which here throws; the library's others are counted.
+template <class P, class Rule, class Optimiser>
+void check(const char* name, const Rule& rule, const Optimiser& optimiser, const P& particles) {
+  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, optimiser);
+  auto state = sampler.init(particles);
+  for (int t = 0; t < 3; ++t) sampler.step(state);  // the buffers find their size
+  count = 0;
+  forbidden = true;
+  Eigen::internal::set_is_malloc_allowed(false);
+  for (int t = 0; t < 10; ++t) sampler.step(state);
+  Eigen::internal::set_is_malloc_allowed(true);
+  forbidden = false;
+  if (count != 0) {
+    std::printf("FAILED: %s with %ldx%ld particles allocated %ld times\n", name, static_cast<long>(particles.rows()),
+                static_cast<long>(particles.cols()), count.load());
+    ++failures;
+  }
+}
+
+}  // namespace
+
+int main() {
+  using namespace repel;
+  for (const Eigen::MatrixXd& x : {normal(2, 30, 1), normal(20, 30, 1)}) {  // both layouts of the particles
+    check("Map", Map{}, Sgd{.momentum = 0.9, .nesterov = true}, x);
+    check("Svgd", Svgd{Rbf{}}, Adam{}, x);
+    check("Kde", Wgd{Kde{Laplace{PairMedianBandwidth{}}}}, AdaGrad{}, x);
+    check("Sge", Wgd{Sge{Matern32{}}}, RmsProp{}, x);
+    check("Ssge", Wgd{Ssge{Rbf{MedianLogNBandwidth{}}}}, Adam{}, x);
+    check("Ssge, some eigenpairs", Wgd{Ssge{Imq{}, 0.01, SpectrumFraction{0.9}}}, Adam{}, x);
+    check("Blob", Wgd{Blob{Matern52{FixedBandwidth{2.0}}}}, Adam{}, x);
+  }
+  check("Svgd in float", Svgd{Rbf{}}, Adam{}, normal<float>(20, 30, 1));
+  check("Kde with fixed rows", Wgd{Kde{}}, Adam{}, Eigen::Matrix<double, 2, Eigen::Dynamic>(normal(2, 30, 1)));
+  if (failures == 0) std::puts("no allocation in a steady step");
+  return failures == 0 ? 0 : 1;
+}

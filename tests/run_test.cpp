@@ -1,0 +1,145 @@
+#include "catch.hpp"
+
+#include <repel/repel.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+using repel::Index;
+using repel::Report;
+using repel::StepInfo;
+
+namespace {
+
+auto make_sampler() {
+  return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 0.1});
+}
+
+/// What an observer printed.
+template <class Body>
+std::string printed(const Body& body) {
+  std::FILE* file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  body(file);
+  std::rewind(file);
+  std::string text;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  std::fclose(file);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a run takes its steps and reports", "[run]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  Report report = repel::run(sampler, state, 10);
+  CHECK(report.finished());
+  CHECK(report.steps == 10);
+  CHECK(report.last.step == 10);
+  CHECK(report.seconds >= 0);
+  CHECK(report.message == "finished after step 10");
+  report = repel::run(sampler, state, 5);  // goes on
+  CHECK(report.steps == 5);
+  CHECK(report.last.step == 15);
+  CHECK(repel::run(sampler, state, 0).steps == 0);
+  CHECK_THROWS_WITH(repel::run(sampler, state, -1), "repel::run: steps is -1, but must be at least 0");
+}
+
+TEST_CASE("observers see every step, and true stops", "[run]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  Index seen = 0, after = 0;
+  const Report report = repel::run(
+      sampler, state, 100, [&](const auto&, const StepInfo&) { ++seen; },
+      [](const auto& s, const StepInfo& info) {
+        CHECK(s.step == info.step);
+        return info.step == 7;
+      },
+      [&](const auto&, const StepInfo&) { ++after; });
+  CHECK(report.stop == Report::Stop::by_observer);
+  CHECK(report.steps == 7);
+  CHECK(seen == 7);
+  CHECK(after == 7);  // later observers hear of the last step too
+  CHECK(report.message == "stopped by an observer after step 7");
+}
+
+TEST_CASE("a run stops at a step that is not finite and says where", "[run]") {
+  auto sampler = repel::weight_space(
+      [n = 0](const auto& w, auto& g) mutable {
+        g = -w;
+        if (++n == 4) g(0, 2) = std::nan("");
+      },
+      repel::Map{});
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  Index seen = 0;
+  const Report report = repel::run(sampler, state, 100, [&](const auto&, const auto&) { ++seen; });
+  CHECK(report.stop == Report::Stop::not_finite);
+  CHECK(report.steps == 3);
+  CHECK(seen == 3);
+  CHECK(state.step == 3);
+  CHECK_THAT(report.message, contains("stopped at step 4: particle 2"));
+}
+
+TEST_CASE("StopWhen stops by a predicate", "[run][observe]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  const Report report = repel::run(sampler, state, 1000,
+                                   repel::StopWhen([](const auto&, const StepInfo& info) { return info.step >= 12; }));
+  CHECK(report.steps == 12);
+}
+
+TEST_CASE("StopOnInterrupt ends the run with the state intact", "[run][observe]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  const Report report = repel::run(
+      sampler, state, 1000, repel::StopOnInterrupt{},
+      [](const auto&, const StepInfo& info) { if (info.step == 9) std::raise(SIGINT); });
+  CHECK(report.steps <= 10);
+  CHECK(report.stop == Report::Stop::by_observer);
+  CHECK(repel::StopOnInterrupt::interrupted());
+  CHECK(repel::run(sampler, state, 3, repel::StopOnInterrupt{}).finished());  // armed anew, not remembered
+}
+
+TEST_CASE("Trace keeps the chosen figures", "[run][observe]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  repel::Trace trace{repel::figures::bandwidth(), repel::figures::driving(), repel::figures::repulsion(),
+                     repel::Figure{"mean x", [](const auto& s, const auto&) { return s.particles.row(0).mean(); }}};
+  trace.every(2);
+  std::vector<double> h;
+  repel::run(sampler, state, 6, trace, [&](const auto&, const StepInfo& info) { h.push_back(info.bandwidth); });
+  CHECK(trace.steps() == std::vector<Index>{2, 4, 6});
+  CHECK(trace.column("bandwidth") == std::vector<double>{h[1], h[3], h[5]});
+  CHECK(trace.column("mean x").back() == state.particles.row(0).mean());
+  CHECK(trace.column("repulsion").size() == 3);
+  CHECK_THROWS_WITH(trace.column("typo"), contains("name is \"typo\""));
+  CHECK_THROWS_WITH(trace.every(0), contains("k is 0"));
+
+  const std::string path = "trace_test.csv";
+  trace.write_csv(path);
+  std::ifstream in(path);
+  std::string header, row;
+  std::getline(in, header);
+  std::getline(in, row);
+  CHECK(header == "step,bandwidth,driving,repulsion,mean x");
+  CHECK(row.substr(0, 2) == "2,");
+  CHECK(std::stod(row.substr(2)) == h[1]);
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(trace.write_csv("no/such/folder/trace.csv"), contains("no/such/folder/trace.csv"));
+}
+
+TEST_CASE("ProgressBar keeps quiet about short runs in a file, and says why a run ended early", "[run][observe]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  CHECK(printed([&](std::FILE* file) { repel::run(sampler, state, 50, repel::ProgressBar{"demo", file}); }).empty());
+  const std::string text = printed([&](std::FILE* file) {
+    repel::run(sampler, state, 50, repel::ProgressBar{"demo", file},
+               repel::StopWhen([](const auto&, const StepInfo& info) { return info.step >= 60; }));
+  });
+  CHECK_THAT(text, contains("demo:  20%  10/50 steps"));
+  CHECK_THAT(text, contains("demo: stopped by an observer after step 60"));
+  CHECK_THAT(text, !contains("\r"));
+}
