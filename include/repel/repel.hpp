@@ -18,6 +18,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/product.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/types.hpp>
 #include <repel/kernel/bandwidth.hpp>

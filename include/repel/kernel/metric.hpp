@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
+#include <repel/core/product.hpp>
 #include <repel/core/types.hpp>
 
 #include <cmath>
@@ -99,7 +100,7 @@ struct SquaredEuclidean {
         y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
           const Index top = self ? first : 0, rows = x.count - top;
           auto block = out.block(top, first, rows, width);
-          block.noalias() = x.columns.middleCols(top, rows).transpose() * y.columns.middleCols(first, width);
+          detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
           for (Index j = 0; j < width; ++j) {
             const auto scale = x.norms.segment(top, rows).array() + y.norms(first + j);
             auto column = block.col(j).array();
@@ -114,9 +115,9 @@ struct SquaredEuclidean {
     if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, out);
     detail::parallel_tiles(
         y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-          auto block = out.middleCols(first, width);
-          block.noalias() = Scalar(-2) * x.columns * a.middleCols(first, width);
-          for (Index j = first; j < first + width; ++j) out.col(j) += 2 * a.col(j).sum() * y.columns.col(j);
+          detail::product<Scalar>(x.columns, a.middleCols(first, width), out.middleCols(first, width));
+          for (Index j = first; j < first + width; ++j)
+            out.col(j) = 2 * (a.col(j).sum() * y.columns.col(j) - out.col(j));
         });
   }
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/rule/rule.hpp>
 
@@ -14,7 +15,7 @@ struct Svgd {
   template <class Scalar>
   struct Workspace {
     Gram<Kernel, Scalar> gram;
-    Matrix<Scalar> repulsion;
+    Matrix<Scalar> driving, repulsion;  // S K and G
   };
 
   void validate() const {
@@ -27,10 +28,11 @@ struct Svgd {
     using Scalar = typename Z::Scalar;
     const auto n = static_cast<Scalar>(z.cols());
     w.gram.update(kernel, z);
+    w.driving.resize(z.rows(), z.cols());
     w.repulsion.resize(z.rows(), z.cols());
+    detail::product<Scalar>(s, w.gram.values(), w.driving);
     w.gram.gradient_sum(w.repulsion);
-    phi.noalias() = s * w.gram.values();
-    phi = (phi + w.repulsion) / n;
+    phi = (w.driving + w.repulsion) / n;
     return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.repulsion) / static_cast<double>(z.cols())};
   }
 };

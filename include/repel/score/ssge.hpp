@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/score/estimator.hpp>
 #include <repel/score/ridge_solver.hpp>
@@ -55,10 +56,11 @@ struct Ssge {
     } else {
       decompose(gram, w);
       // In sample Uᵀ K = (Λ − ηI) Uᵀ.
-      w.projected.noalias() = out * vectors(w);
+      project(out, w);
       w.projected.array().rowwise() *=
           ((values(w).array() - static_cast<Scalar>(ridge)) / values(w).array().square()).transpose();
-      out.noalias() = -w.projected * vectors(w).transpose();
+      detail::product_transposed<Scalar>(w.projected, vectors(w), out);
+      out = -out;
     }
   }
 
@@ -72,13 +74,14 @@ struct Ssge {
       w.solver.factorise("Ssge", gram.values(), ridge);
       w.solver.solve_from_the_right(coefficients);
       w.solver.solve_from_the_right(coefficients);
-      out.noalias() = -coefficients * cross;
     } else {
       decompose(gram, w);
-      w.projected.noalias() = coefficients * vectors(w);
+      project(coefficients, w);
       w.projected.array().rowwise() /= values(w).array().square().transpose();
-      out.noalias() = -w.projected * (vectors(w).transpose() * cross);
+      detail::product_transposed<Scalar>(w.projected, vectors(w), coefficients);
     }
+    detail::product<Scalar>(coefficients, cross, out);
+    out = -out;
   }
 
  private:
@@ -95,6 +98,13 @@ struct Ssge {
     if (!(smallest > std::numeric_limits<Scalar>::epsilon() * largest))
       detail::fail("Ssge", "eigenvalue ", w.kept, " of K + ridge I is ", smallest,
                    ", but must be positive: raise ridge, which is ", ridge, ", or keep fewer eigenpairs");
+  }
+
+  /// w.projected = g U
+  template <class G, class Workspace>
+  static void project(const G& g, Workspace& w) {
+    w.projected.resize(g.rows(), w.kept);
+    detail::product<typename G::Scalar>(g, vectors(w), w.projected);
   }
 
   template <class Workspace>

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace example {
+
+/// Writes a whole file or leaves the old one as it was: a half-written file never replaces a good one.
+inline void write_file(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path part = path.string() + ".part";
+  {
+    std::ofstream out(part, std::ios::binary);
+    out << text;
+    if (!out.flush()) throw std::runtime_error("cannot write " + part.string());
+  }
+  std::filesystem::rename(part, path);
+}
+
+/// A table for people (aligned, on the terminal) and for programs (CSV).
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  std::string csv() const {
+    std::string text;
+    for (const auto& row : rows_)
+      for (std::size_t c = 0; c < row.size(); ++c) text += row[c] + (c + 1 < row.size() ? "," : "\n");
+    return text;
+  }
+
+  std::string aligned() const {
+    std::vector<std::size_t> width(rows_[0].size(), 0);
+    for (const auto& row : rows_)
+      for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+    std::string text;
+    for (const auto& row : rows_) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        const std::string pad(width[c] - row[c].size(), ' ');
+        text += c == 0 ? row[c] + pad : "  " + pad + row[c];
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A number with a given number of digits after the point.
+inline std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out.setf(std::ios::fixed);
+  out.precision(digits);
+  out << value;
+  return out.str();
+}
+
+}  // namespace example
