@@ -1,4 +1,5 @@
-// The paper's second experiment: Neal's funnel, p(x, y) = N(y | 0, 3²) N(x | 0, exp(y/2)²), sampled by every update rule.
+// The paper's second experiment: Neal's funnel, p(x, y) = N(y | 0, 3²) N(x | 0, exp(y/2)²), sampled by every update
+// rule.
 
 #include "common/picture.hpp"
 
@@ -29,10 +30,11 @@ std::vector<std::string> figures(const Eigen::MatrixXd& particles) {
 
 int main(int argc, char** argv) try {
   example::Options options;
-  if (const auto code = example::parse(argc, argv,
-                                       "Samples Neal's funnel with every update rule, and compares the shape of the "
-                                       "samples with exact draws.",
-                                       "funnel", /*quick=*/{200, 500}, /*paper=*/{500, 2000}, example::kMethods, options))
+  if (const auto code =
+          example::parse(argc, argv,
+                         "Samples Neal's funnel with every update rule, and compares the shape of the "
+                         "samples with exact draws.",
+                         "funnel", /*quick=*/{200, 500}, /*paper=*/{500, 2000}, example::kMethods, options))
     return *code;
 
   const auto grad_log_posterior = [](const auto& w, auto&& g) {
@@ -50,8 +52,8 @@ int main(int argc, char** argv) try {
   exact.row(1) *= 3;
   exact.row(0).array() *= (0.5 * exact.row(1).array()).exp();
 
-  example::Table table({"method", "steps", "seconds", "us_per_step", "mean_y", "sd_y", "median_abs_x", "sd_x_scaled",
-                        "bandwidth"});
+  example::Table table(
+      {"method", "steps", "seconds", "us_per_step", "mean_y", "sd_y", "median_abs_x", "sd_x_scaled", "bandwidth"});
   const auto add = [&](std::vector<std::string> row, const Eigen::MatrixXd& particles, const std::string& bandwidth) {
     const auto shape = figures(particles);
     row.insert(row.end(), shape.begin(), shape.end());
@@ -70,24 +72,25 @@ int main(int argc, char** argv) try {
   const auto normal_density = [](double at, double sd) {
     return std::exp(-0.5 * at * at / (sd * sd)) / (sd * std::sqrt(2 * std::numbers::pi));
   };
-  example::draw_panels("funnel", options.out,
-                       {.log_density = [](double x, double y) { return -y * y / 18 - y / 2 - 0.5 * x * x * std::exp(-y); },
-                        .marginal_x =
-                            [&](double x) {  // ∫ N(y | 0, 3²) N(x | 0, exp(y/2)²) dy, by the trapezium rule
-                              double sum = 0;
-                              for (int i = 0; i <= 600; ++i) {
-                                const double y = -15 + 0.05 * i;
-                                sum += 0.05 * normal_density(y, 3) * normal_density(x, std::exp(y / 2));
-                              }
-                              return std::min(sum, 1.0);  // it has a pole at 0
-                            },
-                        .marginal_y = [&](double y) { return normal_density(y, 3); },
-                        .x_low = -10,
-                        .x_high = 10,
-                        .y_low = -10,
-                        .y_high = 8,
-                        .levels = {-8.0, -6.0, -4.5, -3.0, -1.5, 0.0}},
-                       results);
+  example::draw_panels(
+      "funnel", options.out,
+      {.log_density = [](double x, double y) { return -y * y / 18 - y / 2 - 0.5 * x * x * std::exp(-y); },
+       .marginal_x =
+           [&](double x) {  // ∫ N(y | 0, 3²) N(x | 0, exp(y/2)²) dy, by the trapezium rule
+             double sum = 0;
+             for (int i = 0; i <= 600; ++i) {
+               const double y = -15 + 0.05 * i;
+               sum += 0.05 * normal_density(y, 3) * normal_density(x, std::exp(y / 2));
+             }
+             return std::min(sum, 1.0);  // it has a pole at 0
+           },
+       .marginal_y = [&](double y) { return normal_density(y, 3); },
+       .x_low = -10,
+       .x_high = 10,
+       .y_low = -10,
+       .y_high = 8,
+       .levels = {-8.0, -6.0, -4.5, -3.0, -1.5, 0.0}},
+      results);
   return repel::StopOnInterrupt::interrupted() ? 130 : 0;
 } catch (const std::exception& error) {
   std::cerr << "funnel: " << error.what() << '\n';

@@ -8,11 +8,11 @@
 
 int main(int argc, char** argv) try {
   example::Options options;
-  if (const auto code = example::parse(argc, argv,
-                                       "Samples the paper's 2-D Gaussian with every update rule, and compares means and "
-                                       "covariances with the target's.",
-                                       "gaussian", /*quick=*/{100, 1000}, /*paper=*/{100, 5000}, example::kMethods,
-                                       options))
+  if (const auto code =
+          example::parse(argc, argv,
+                         "Samples the paper's 2-D Gaussian with every update rule, and compares means and "
+                         "covariances with the target's.",
+                         "gaussian", /*quick=*/{100, 1000}, /*paper=*/{100, 5000}, example::kMethods, options))
     return *code;
 
   // The target of the paper's appendix.
@@ -28,15 +28,16 @@ int main(int argc, char** argv) try {
   const auto results =
       example::run_methods(options, grad_log_posterior, repel::Rbf{repel::MedianBandwidth{}}, start, 0.1);
 
-  example::Table table({"method", "steps", "seconds", "us_per_step", "mean_x", "mean_y", "cov_xx", "cov_xy", "cov_yy",
-                        "bandwidth"});
+  example::Table table(
+      {"method", "steps", "seconds", "us_per_step", "mean_x", "mean_y", "cov_xx", "cov_xy", "cov_yy", "bandwidth"});
   table.add({"target", "", "", "", example::fixed(mean(0), 4), example::fixed(mean(1), 4),
              example::fixed(covariance(0, 0), 4), example::fixed(covariance(0, 1), 4),
              example::fixed(covariance(1, 1), 4), ""});
   for (const auto& r : results) {
     const Eigen::Vector2d m = r.particles.rowwise().mean();
     const Eigen::MatrixXd centred = r.particles.colwise() - m;
-    const Eigen::Matrix2d c = centred * centred.transpose() / std::max(1.0, static_cast<double>(r.particles.cols() - 1));
+    const Eigen::Matrix2d c =
+        centred * centred.transpose() / std::max(1.0, static_cast<double>(r.particles.cols() - 1));
     table.add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 3),
                example::fixed(1e6 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 1),
                example::fixed(m(0), 4), example::fixed(m(1), 4), example::fixed(c(0, 0), 4), example::fixed(c(0, 1), 4),

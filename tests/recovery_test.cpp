@@ -14,8 +14,8 @@
 //               logarithm is corrected, and it settles in between.
 //   MAP         the mode, with no spread.
 //
-// n particles miss the tails beyond their outermost shell, so variances come out short by a fraction of about 9 / n here
-// (7 % at n = 100, 4.6 % at 200): 300 particles keep that at 0.03, inside the tolerance.
+// n particles miss the tails beyond their outermost shell, so variances come out short by a fraction of about 9 / n
+// here (7 % at n = 100, 4.6 % at 200): 300 particles keep that at 0.03, inside the tolerance.
 
 namespace {
 

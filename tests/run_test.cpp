@@ -94,9 +94,10 @@ TEST_CASE("StopWhen stops by a predicate", "[run][observe]") {
 TEST_CASE("StopOnInterrupt ends the run with the state intact", "[run][observe]") {
   auto sampler = make_sampler();
   auto state = sampler.init(repel::normal(2, 5, 1));
-  const Report report = repel::run(
-      sampler, state, 1000, repel::StopOnInterrupt{},
-      [](const auto&, const StepInfo& info) { if (info.step == 9) std::raise(SIGINT); });
+  const Report report =
+      repel::run(sampler, state, 1000, repel::StopOnInterrupt{}, [](const auto&, const StepInfo& info) {
+        if (info.step == 9) std::raise(SIGINT);
+      });
   CHECK(report.steps <= 10);
   CHECK(report.stop == Report::Stop::by_observer);
   CHECK(repel::StopOnInterrupt::interrupted());

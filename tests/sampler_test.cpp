@@ -34,8 +34,8 @@ TEST_CASE("the program of the documentation compiles and runs", "[sampler][contr
   auto grad_log_posterior = [&](const auto& w, auto&& g) {
     g.noalias() = precision * (mean.replicate(1, w.cols()) - w);
   };
-  auto sampler = repel::weight_space(grad_log_posterior, repel::Wgd{repel::Sge{repel::Rbf{}}},
-                                     repel::Adam{.learning_rate = 0.1});
+  auto sampler =
+      repel::weight_space(grad_log_posterior, repel::Wgd{repel::Sge{repel::Rbf{}}}, repel::Adam{.learning_rate = 0.1});
   auto state = sampler.init(repel::normal(2, 100, /*seed=*/42, /*sd=*/1.7));
   repel::StepInfo info = sampler.step(state);
   CHECK(info.step == 1);
@@ -112,8 +112,8 @@ TEST_CASE("begin_step is called once before each step, with the steps taken so f
 TEST_CASE("per_particle is the batch target, column by column", "[sampler]") {
   const Eigen::MatrixXd x = repel::normal(300, 9, 5);  // large enough to use threads
   auto batch = repel::weight_space(StandardNormal{}, repel::Map{}, repel::Sgd{});
-  auto single = repel::weight_space(
-      repel::per_particle([](const auto& w, auto&& g) { g = -w; }), repel::Map{}, repel::Sgd{});
+  auto single =
+      repel::weight_space(repel::per_particle([](const auto& w, auto&& g) { g = -w; }), repel::Map{}, repel::Sgd{});
   // Concrete types work as well as generic ones.
   auto concrete = repel::weight_space(
       repel::per_particle([](const Eigen::Ref<const Eigen::VectorXd>& w, Eigen::Ref<Eigen::VectorXd> g) { g = -w; }),
@@ -219,8 +219,9 @@ TEST_CASE("bad input is refused by name before anything moves", "[sampler][bad-i
   // A target that writes a gradient of the wrong shape, or none.
   auto wrong = repel::weight_space([](const auto&, auto&& g) { g = Eigen::MatrixXd::Zero(3, 3); }, repel::Map{});
   auto state = wrong.init(repel::normal(2, 6, 11));
-  CHECK_THROWS_WITH(wrong.step(state), "repel::weight_space: the gradient written by the target is 3x3, but must be "
-                                       "2x6 like the particles");
+  CHECK_THROWS_WITH(wrong.step(state),
+                    "repel::weight_space: the gradient written by the target is 3x3, but must be "
+                    "2x6 like the particles");
   auto forgetful = repel::weight_space([](const auto&, auto&&) {}, repel::Map{});
   auto untouched = forgetful.init(repel::normal(2, 6, 11));
   CHECK_FALSE(forgetful.step(untouched).finite);
@@ -230,7 +231,8 @@ TEST_CASE("the largest usable values stay finite over a step", "[sampler][degene
   const float top = repel::detail::largest_coordinate<float>();
   Eigen::MatrixXf x = Eigen::MatrixXf::Constant(2, 4, top);
   x.col(0) *= -1;
-  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 1e3});
+  auto sampler =
+      repel::weight_space([](const auto& w, auto& g) { g = w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 1e3});
   auto state = sampler.init(x);
   for (int t = 0; t < 5; ++t) {
     sampler.step(state);

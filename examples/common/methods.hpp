@@ -34,8 +34,8 @@ std::vector<Result> run_methods(const Options& options, const Target& target, co
     if (interrupted || std::find(chosen.begin(), chosen.end(), name) == chosen.end()) return;
     auto sampler = repel::weight_space(target, rule, repel::Adam{.learning_rate = learning_rate});
     auto state = sampler.init(start);
-    const repel::Report report = repel::run(sampler, state, options.steps, repel::ProgressBar{name},
-                                            repel::StopOnInterrupt{});
+    const repel::Report report =
+        repel::run(sampler, state, options.steps, repel::ProgressBar{name}, repel::StopOnInterrupt{});
     interrupted = repel::StopOnInterrupt::interrupted();
     results.push_back({name, state.particles, report.steps, report.seconds, report.last.bandwidth});
   };

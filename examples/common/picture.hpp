@@ -40,8 +40,8 @@ inline std::string marginal_of_particles(const Eigen::VectorXd& values, double l
   std::string text;
   for (int i = 0; i <= points; ++i) {
     const double at = low + (high - low) * i / points;
-    const double density = (-0.5 * ((values.array() - at) / width).square()).exp().sum() /
-                           (n * width * std::sqrt(2 * std::numbers::pi));
+    const double density =
+        (-0.5 * ((values.array() - at) / width).square()).exp().sum() / (n * width * std::sqrt(2 * std::numbers::pi));
     text += number(at) + ' ' + number(density) + '\n';
   }
   return text;
@@ -113,8 +113,8 @@ inline bool draw_panels(const std::string& name, const std::filesystem::path& ou
      << "unset table\nunset contour\nset surface\n"
      << "set output '" << name << ".png'\nset multiplot\nunset key\n";
   const auto margins = [&](double left, double right, double bottom, double top) {
-    gp << "set lmargin at screen " << left << "\nset rmargin at screen " << right << "\nset bmargin at screen " << bottom
-       << "\nset tmargin at screen " << top << '\n';
+    gp << "set lmargin at screen " << left << "\nset rmargin at screen " << right << "\nset bmargin at screen "
+       << bottom << "\nset tmargin at screen " << top << '\n';
   };
   const double width = 1.0 / columns, height = 1.0 / rows;
   const double x_top = 1.6 * detail::largest(d.marginal_x, d.x_low, d.x_high);
@@ -134,8 +134,7 @@ inline bool draw_panels(const std::string& name, const std::filesystem::path& ou
     gp << "set yrange [0:" << x_top << "]\nset title '" << (method == "MAP" ? "MAP (plain ensemble)" : method)
        << "' offset 0,-0.5 font ',13'\nplot '" << folder << "marginal-x.txt' with lines lc rgb '#d62728' lw 1.5, '"
        << file << "-x.txt' with filledcurves y1=0 fs solid 0.25 lc rgb '#1f5fbf', '" << file
-       << "-x.txt' with lines lc rgb '#1f5fbf' lw 1.5\nset title\nset border 2\nunset xtics\nset ytics scale 0.4\n"
-       << "set format y ''\n";
+       << "-x.txt' with lines lc rgb '#1f5fbf' lw 1.5\nset title\nset border 2\nunset xtics\n";
     margins(inner_right + 0.01 * width, inner_right + 0.17 * width, bottom, inner_top);
     gp << "set xrange [0:" << y_top << "]\nset yrange [" << d.y_low << ':' << d.y_high << "]\nplot '" << folder
        << "marginal-y.txt' using 2:1 with lines lc rgb '#d62728' lw 1.5, '" << file

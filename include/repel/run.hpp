@@ -28,9 +28,9 @@ struct Report {
 
   Index steps = 0;  ///< steps taken in this run
   Stop stop = Stop::finished;
-  StepInfo last;       ///< of the last step tried
-  double seconds = 0;  ///< wall time
-  std::string message; ///< how the run ended, in a sentence
+  StepInfo last;        ///< of the last step tried
+  double seconds = 0;   ///< wall time
+  std::string message;  ///< how the run ended, in a sentence
 
   bool finished() const { return stop == Stop::finished; }
 };

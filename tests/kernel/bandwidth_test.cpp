@@ -57,7 +57,9 @@ TEST_CASE("the median rules agree with sorting, for odd and even counts", "[band
 TEST_CASE("the median rules give the golden bandwidths", "[bandwidth][golden]") {
   for (const std::string set : {"kernel_n8_d3", "kernel_n20_d2"}) {
     const Mat x = test::golden(set + "/X.csv");
-    const auto h = [&](const std::string& rule) { return test::golden_scalars(set + "/" + rule + "/scalars.csv").at("h"); };
+    const auto h = [&](const std::string& rule) {
+      return test::golden_scalars(set + "/" + rule + "/scalars.csv").at("h");
+    };
     CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(h("median_log_n_plus_1")).epsilon(1e-12));
     CHECK(repel::bandwidth(repel::Rbf{repel::MedianLogNBandwidth{}}, x) == Approx(h("median_log_n")).epsilon(1e-12));
   }

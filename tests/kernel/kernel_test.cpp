@@ -63,7 +63,8 @@ std::vector<Case> all_kernels() {
 
 void compare_with_loops(const Look& evaluate, const test::OracleKernel& oracle, Index d, Index n, double tolerance) {
   // Rounded to float, so that both scalar types and the oracle see the same points.
-  const Mat x = Mat::Random(d, n).cast<float>().cast<double>(), q = (1.5 * Mat::Random(d, 4)).cast<float>().cast<double>();
+  const Mat x = Mat::Random(d, n).cast<float>().cast<double>(),
+            q = (1.5 * Mat::Random(d, 4)).cast<float>().cast<double>();
   const Mat half = Mat::Random(n, n).cast<float>().cast<double>(), w = half + half.transpose();
   const double h = 0.7 * static_cast<double>(d);
   const Seen seen = evaluate(x, w, q, h);
@@ -109,7 +110,8 @@ TEST_CASE("the gradient is the derivative of the value", "[kernel]") {
         Mat up = x, down = x;
         up(k, 0) += 1e-5;
         down(k, 0) -= 1e-5;
-        const double slope = (kernel.in_double(up, w, x, 1.3).k(0, 1) - kernel.in_double(down, w, x, 1.3).k(0, 1)) / 2e-5;
+        const double slope =
+            (kernel.in_double(up, w, x, 1.3).k(0, 1) - kernel.in_double(down, w, x, 1.3).k(0, 1)) / 2e-5;
         CHECK(gradient(k, 0) == Approx(slope).margin(1e-9));
       }
     }

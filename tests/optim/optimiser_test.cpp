@@ -16,7 +16,8 @@ template <class Scalar, class O>
 void compare(const O& optimiser, const std::string& name) {
   CAPTURE(name);
   static_assert(repel::Optimiser<O>);
-  const Eigen::MatrixXd gradients = test::golden("optim/gradients.csv"), expected = test::golden("optim/" + name + ".csv");
+  const Eigen::MatrixXd gradients = test::golden("optim/gradients.csv"),
+                        expected = test::golden("optim/" + name + ".csv");
   repel::Matrix<Scalar> weights = test::golden("optim/start.csv").cast<Scalar>();
   auto memory = optimiser.init(weights);
   for (repel::Index t = 0; t < gradients.cols(); ++t) {

@@ -22,7 +22,8 @@ using test::Mat;
 TEMPLATE_TEST_CASE("the rules agree with plain loops", "[rule]", float, double) {
   for (const auto& [d, n] : {std::pair<Index, Index>{2, 15}, {20, 15}}) {
     CAPTURE(d, n);
-    const repel::Matrix<TestType> xs = repel::Matrix<TestType>::Random(d, n), ss = repel::Matrix<TestType>::Random(d, n);
+    const repel::Matrix<TestType> xs = repel::Matrix<TestType>::Random(d, n),
+                                  ss = repel::Matrix<TestType>::Random(d, n);
     const Mat x = xs.template cast<double>(), s = ss.template cast<double>();
     const double h = repel::bandwidth(repel::Rbf{}, x);
     const auto rbf = test::oracle_rbf();

@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "support/golden.hpp"
+#include "catch.hpp"
 #include "support/tolerance.hpp"
 
 #include <repel/kernel/rbf.hpp>

@@ -116,9 +116,9 @@ TEST_CASE("a fraction of the spectrum keeps the fewest eigenpairs that reach it"
     Index keep = 0;
     for (double sum = 0; keep < 16 && sum < fraction * values.sum() * (1 - 1e-14); ++keep) sum += values(15 - keep);
     CAPTURE(fraction, keep);
-    CHECK(test::relative_error(
-              estimate_score(repel::Ssge{repel::Rbf{}, kRidge, repel::SpectrumFraction{fraction}}, x),
-              estimate_score(repel::Ssge{repel::Rbf{}, kRidge, repel::LargestEigenpairs{keep}}, x)) < 1e-9);
+    CHECK(test::relative_error(estimate_score(repel::Ssge{repel::Rbf{}, kRidge, repel::SpectrumFraction{fraction}}, x),
+                               estimate_score(repel::Ssge{repel::Rbf{}, kRidge, repel::LargestEigenpairs{keep}}, x)) <
+          1e-9);
   }
 }
 
@@ -127,8 +127,8 @@ TEST_CASE("a user's estimator plugs in", "[score][custom]") {
   static_assert(!repel::OutOfSampleEstimator<Flat>);
   const Mat x = particles<double>(2, 8);
   const double h = repel::bandwidth(repel::Rbf{}, x);
-  const Mat expected = -test::oracle_gradient_sum(test::oracle_rbf(), x, h) /
-                       test::oracle_gram(test::oracle_rbf(), x, x, h).sum();
+  const Mat expected =
+      -test::oracle_gradient_sum(test::oracle_rbf(), x, h) / test::oracle_gram(test::oracle_rbf(), x, x, h).sum();
   CHECK(test::relative_error(estimate_score(Flat{}, x), expected) < 1e-12);
 }
 

@@ -8,4 +8,3 @@ double from_b() {
   repel::run(sampler, state, 3, repel::ProgressBar{}, repel::StopOnInterrupt{});
   return state.particles.sum();
 }
-

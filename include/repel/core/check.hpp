@@ -42,13 +42,11 @@ bool all_usable(const Eigen::DenseBase<Derived>& values) {
 }
 
 inline void require_positive(const char* where, const char* name, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    fail(where, name, " is ", value, ", but must be finite and larger than 0");
+  if (!(value > 0) || !std::isfinite(value)) fail(where, name, " is ", value, ", but must be finite and larger than 0");
 }
 
 inline void require_non_negative(const char* where, const char* name, double value) {
-  if (!(value >= 0) || !std::isfinite(value))
-    fail(where, name, " is ", value, ", but must be finite and at least 0");
+  if (!(value >= 0) || !std::isfinite(value)) fail(where, name, " is ", value, ", but must be finite and at least 0");
 }
 
 /// For decay rates and momenta: 0 ≤ value < 1.
@@ -63,12 +61,10 @@ void require_usable(const char* where, const char* name, const Eigen::DenseBase<
   const auto& x = values.derived().eval();
   for (Index j = 0; j < x.cols(); ++j)
     for (Index i = 0; i < x.rows(); ++i) {
-      if (!std::isfinite(x(i, j)))
-        fail(where, name, "(", i, ", ", j, ") is ", x(i, j), ", but must be finite");
+      if (!std::isfinite(x(i, j))) fail(where, name, "(", i, ", ", j, ") is ", x(i, j), ", but must be finite");
       if (!(std::abs(x(i, j)) <= largest_coordinate<Scalar>()))
-        fail(where, name, "(", i, ", ", j, ") is ", x(i, j), ", but must be at most ",
-             largest_coordinate<Scalar>(), " in magnitude: its square would overflow ", 8 * sizeof(Scalar),
-             "-bit arithmetic");
+        fail(where, name, "(", i, ", ", j, ") is ", x(i, j), ", but must be at most ", largest_coordinate<Scalar>(),
+             " in magnitude: its square would overflow ", 8 * sizeof(Scalar), "-bit arithmetic");
     }
 }
 
@@ -83,8 +79,8 @@ void require_points(const char* where, const char* name, const Eigen::DenseBase<
 template <class A, class B>
 void require_same_shape(const char* where, const char* name, const A& value, const char* other, const B& expected) {
   if (value.rows() != expected.rows() || value.cols() != expected.cols())
-    fail(where, name, " is ", value.rows(), "x", value.cols(), ", but must be ", expected.rows(), "x",
-         expected.cols(), " like ", other);
+    fail(where, name, " is ", value.rows(), "x", value.cols(), ", but must be ", expected.rows(), "x", expected.cols(),
+         " like ", other);
 }
 
 /// The first column that holds an unusable value, or -1.

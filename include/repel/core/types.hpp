@@ -18,8 +18,7 @@ using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 
 /// Any dense Eigen matrix of real floating-point numbers: MatrixXd, MatrixXf, Matrix<double, 2, Dynamic> …
 template <class M>
-concept ParticleMatrix =
-    std::derived_from<M, Eigen::MatrixBase<M>> && std::floating_point<typename M::Scalar>;
+concept ParticleMatrix = std::derived_from<M, Eigen::MatrixBase<M>> && std::floating_point<typename M::Scalar>;
 
 /// The buffers of a policy that needs none.
 struct Empty {};

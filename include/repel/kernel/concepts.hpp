@@ -54,7 +54,7 @@ struct MetricOf {
   using type = SquaredEuclidean;
 };
 template <class K>
-  requires requires { typename K::Metric; }
+requires requires { typename K::Metric; }
 struct MetricOf<K> {
   using type = typename K::Metric;
 };

@@ -141,8 +141,7 @@ class Gram<K, Scalar> {
 
 /// Any other kernel, pair by pair.
 template <PairKernel K, class Scalar>
-  requires(!DistanceKernel<K>)
-class Gram<K, Scalar> {
+requires(!DistanceKernel<K>) class Gram<K, Scalar> {
  public:
   template <class Derived>
   void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {

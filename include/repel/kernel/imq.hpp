@@ -15,7 +15,7 @@ struct Imq {
   auto phi(const auto& u) const { return (1 + u).rsqrt(); }
   auto phi_prime(const auto&, const auto& k) const { return -k.cube() / 2; }
 };
-Imq() -> Imq<>;
+Imq()->Imq<>;
 template <class Bandwidth>
 Imq(Bandwidth) -> Imq<Bandwidth>;
 

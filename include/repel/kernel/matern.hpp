@@ -18,7 +18,7 @@ struct Matern32 {
   // φ′ = −(3/2) exp(−s): the s of dφ/ds cancels that of ds/du, so there is no division at 0.
   auto phi_prime(const auto& u, const auto&) const { return -1.5 * (-(3 * u).sqrt()).exp(); }
 };
-Matern32() -> Matern32<>;
+Matern32()->Matern32<>;
 template <class Bandwidth>
 Matern32(Bandwidth) -> Matern32<Bandwidth>;
 
@@ -39,7 +39,7 @@ struct Matern52 {
     return (1 + s) * (-s).exp() * (-5.0 / 6);
   }
 };
-Matern52() -> Matern52<>;
+Matern52()->Matern52<>;
 template <class Bandwidth>
 Matern52(Bandwidth) -> Matern52<Bandwidth>;
 

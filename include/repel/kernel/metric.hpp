@@ -94,31 +94,27 @@ struct SquaredEuclidean {
     if (x.few()) return detail::distances_by_coordinate<SquaredEuclidean>(x, y, out);
     const bool self = &x == &y;
     // What the subtraction leaves of two equal points is rounding, of this relative size; it counts as zero.
-    const Scalar noise =
-        std::numeric_limits<Scalar>::epsilon() * std::sqrt(static_cast<Scalar>(x.dim)) / Scalar(2);
-    detail::parallel_tiles(
-        y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-          const Index top = self ? first : 0, rows = x.count - top;
-          auto block = out.block(top, first, rows, width);
-          detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
-          for (Index j = 0; j < width; ++j) {
-            const auto scale = x.norms.segment(top, rows).array() + y.norms(first + j);
-            auto column = block.col(j).array();
-            column = (scale - 2 * column > noise * scale).select(scale - 2 * column, Scalar(0));
-            if (self) column(j) = 0;
-          }
-        });
+    const Scalar noise = std::numeric_limits<Scalar>::epsilon() * std::sqrt(static_cast<Scalar>(x.dim)) / Scalar(2);
+    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+      const Index top = self ? first : 0, rows = x.count - top;
+      auto block = out.block(top, first, rows, width);
+      detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
+      for (Index j = 0; j < width; ++j) {
+        const auto scale = x.norms.segment(top, rows).array() + y.norms(first + j);
+        auto column = block.col(j).array();
+        column = (scale - 2 * column > noise * scale).select(scale - 2 * column, Scalar(0));
+        if (self) column(j) = 0;
+      }
+    });
   }
 
   template <class Scalar, class Weights, class Out>
   static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Out& out) {
     if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, out);
-    detail::parallel_tiles(
-        y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-          detail::product<Scalar>(x.columns, a.middleCols(first, width), out.middleCols(first, width));
-          for (Index j = first; j < first + width; ++j)
-            out.col(j) = 2 * (a.col(j).sum() * y.columns.col(j) - out.col(j));
-        });
+    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+      detail::product<Scalar>(x.columns, a.middleCols(first, width), out.middleCols(first, width));
+      for (Index j = first; j < first + width; ++j) out.col(j) = 2 * (a.col(j).sum() * y.columns.col(j) - out.col(j));
+    });
   }
 };
 
@@ -138,25 +134,23 @@ struct Manhattan {
     out.resize(x.count, y.count);
     if (x.few()) return detail::distances_by_coordinate<Manhattan>(x, y, out);
     const bool self = &x == &y;
-    detail::parallel_tiles(
-        y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-          for (Index j = first; j < first + width; ++j)
-            for (Index i = self ? j : 0; i < x.count; ++i)
-              out(i, j) = (x.columns.col(i) - y.columns.col(j)).template lpNorm<1>();
-        });
+    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j)
+        for (Index i = self ? j : 0; i < x.count; ++i)
+          out(i, j) = (x.columns.col(i) - y.columns.col(j)).template lpNorm<1>();
+    });
   }
 
   template <class Scalar, class Weights, class Out>
   static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Out& out) {
     if (x.few()) return detail::pull_by_coordinate<Manhattan>(x, y, a, out);
-    detail::parallel_tiles(
-        y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-          for (Index j = first; j < first + width; ++j) {
-            out.col(j).setZero();
-            for (Index i = 0; i < x.count; ++i)
-              out.col(j).array() += a(i, j) * (y.columns.col(j) - x.columns.col(i)).array().sign();
-          }
-        });
+    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        out.col(j).setZero();
+        for (Index i = 0; i < x.count; ++i)
+          out.col(j).array() += a(i, j) * (y.columns.col(j) - x.columns.col(i)).array().sign();
+      }
+    });
   }
 };
 

@@ -13,7 +13,7 @@ struct Rbf {
   auto phi(const auto& u) const { return (-u).exp(); }
   auto phi_prime(const auto&, const auto& k) const { return -k; }
 };
-Rbf() -> Rbf<>;
+Rbf()->Rbf<>;
 template <class Bandwidth>
 Rbf(Bandwidth) -> Rbf<Bandwidth>;
 

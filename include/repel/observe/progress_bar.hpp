@@ -46,8 +46,7 @@ class ProgressBar {
   }
 
   void on_finish(const Report& report) {
-    if (terminal_ || shown_ || !report.finished())
-      print(report.steps, report.seconds, terminal_ ? "\r" : "", "\n");
+    if (terminal_ || shown_ || !report.finished()) print(report.steps, report.seconds, terminal_ ? "\r" : "", "\n");
     if (!report.finished()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
     std::fflush(out_);
   }

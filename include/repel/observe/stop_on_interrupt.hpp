@@ -6,8 +6,8 @@
 
 namespace repel {
 
-/// An observer that lets Ctrl-C end the run after the step in hand, with the state intact, instead of killing the program.
-/// While the run lasts it replaces the handler of SIGINT; a second Ctrl-C then acts as usual.
+/// An observer that lets Ctrl-C end the run after the step in hand, with the state intact, instead of killing the
+/// program. While the run lasts it replaces the handler of SIGINT; a second Ctrl-C then acts as usual.
 class StopOnInterrupt {
  public:
   StopOnInterrupt() = default;

@@ -39,7 +39,8 @@ inline auto repulsion() {
 /// An observer that keeps chosen figures of every step (or of every k-th):
 ///
 ///   repel::Trace trace{repel::figures::bandwidth(),
-///                      repel::Figure{"mean x", [](const auto& state, const auto&) { return state.particles.row(0).mean(); }}};
+///                      repel::Figure{"mean x", [](const auto& state, const auto&) { return
+///                      state.particles.row(0).mean(); }}};
 ///   repel::run(sampler, state, 1000, trace);
 ///   trace.column("mean x");                 // std::vector<double>, beside trace.steps()
 ///   trace.write_csv("trace.csv");

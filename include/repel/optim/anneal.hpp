@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-// Annealing of the driving force (D'Angelo & Fortuin 2021): a factor on ∇ log p that starts small, so that the repulsion
-// first spreads the particles over the modes. The fourth argument of the samplers' factories; any callable from a step
-// (counted from 0) to a factor will do:
+// Annealing of the driving force (D'Angelo & Fortuin 2021): a factor on ∇ log p that starts small, so that the
+// repulsion first spreads the particles over the modes. The fourth argument of the samplers' factories; any callable
+// from a step (counted from 0) to a factor will do:
 //
 //   repel::weight_space(target, rule, optimiser, [](repel::Index step) { return step < 100 ? 0.1 : 1.0; });
 

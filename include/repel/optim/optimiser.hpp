@@ -22,9 +22,13 @@ template <class O, class P>
 using MemoryOf = decltype(std::declval<const O&>().init(std::declval<const P&>()));
 
 template <class O>
-concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) { optimiser.init(particles); } &&
-                    requires(const O& optimiser, MemoryOf<O, Eigen::MatrixXd>& memory, const Eigen::MatrixXd& phi,
-                             Eigen::MatrixXd& particles) { optimiser.update(memory, Index{1}, phi, particles); };
+concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) {
+  optimiser.init(particles);
+}
+&&requires(const O& optimiser, MemoryOf<O, Eigen::MatrixXd>& memory, const Eigen::MatrixXd& phi,
+           Eigen::MatrixXd& particles) {
+  optimiser.update(memory, Index{1}, phi, particles);
+};
 
 namespace detail {
 

@@ -36,7 +36,7 @@ struct Svgd {
     return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.repulsion) / static_cast<double>(z.cols())};
   }
 };
-Svgd() -> Svgd<>;
+Svgd()->Svgd<>;
 template <class Kernel>
 Svgd(Kernel) -> Svgd<Kernel>;
 

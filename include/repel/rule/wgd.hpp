@@ -5,7 +5,8 @@
 
 namespace repel {
 
-/// Wasserstein gradient descent on KL(ρ, p): Φ = ∇ log p − ∇ log ρ, with an estimate of ∇ log ρ  (paper, Eq. "disc_WGD").
+/// Wasserstein gradient descent on KL(ρ, p): Φ = ∇ log p − ∇ log ρ, with an estimate of ∇ log ρ  (paper, Eq.
+/// "disc_WGD").
 template <class Estimator = Sge<>>
 struct Wgd {
   static_assert(detail::assert_estimator<Estimator>());
@@ -29,7 +30,7 @@ struct Wgd {
     return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.score)};
   }
 };
-Wgd() -> Wgd<>;
+Wgd()->Wgd<>;
 template <class Estimator>
 Wgd(Estimator) -> Wgd<Estimator>;
 

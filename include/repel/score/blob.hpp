@@ -25,7 +25,7 @@ struct Blob {
     gram.attraction(w.inverse_sums.replicate(1, n) + w.inverse_sums.transpose().replicate(n, 1), out);
   }
 };
-Blob() -> Blob<>;
+Blob()->Blob<>;
 template <class Kernel>
 Blob(Kernel) -> Blob<Kernel>;
 

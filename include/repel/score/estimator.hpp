@@ -30,7 +30,7 @@ struct WorkspaceOf {
   using type = Empty;
 };
 template <class Policy, class Scalar>
-  requires requires { typename Policy::template Workspace<Scalar>; }
+requires requires { typename Policy::template Workspace<Scalar>; }
 struct WorkspaceOf<Policy, Scalar> {
   using type = typename Policy::template Workspace<Scalar>;
 };
@@ -47,14 +47,18 @@ using KernelOf = std::remove_cvref_t<decltype(std::declval<E>().kernel)>;
 template <class E>
 concept ScoreEstimator = requires(const E& estimator) {
   requires Kernel<KernelOf<E>>;
-} && requires(const E& estimator, Gram<KernelOf<E>, double>& gram, WorkspaceOf<E, double>& workspace,
-              Eigen::MatrixXd& out) { estimator.score(gram, workspace, out); };
+}
+&&requires(const E& estimator, Gram<KernelOf<E>, double>& gram, WorkspaceOf<E, double>& workspace,
+           Eigen::MatrixXd& out) {
+  estimator.score(gram, workspace, out);
+};
 
 template <class E>
-concept OutOfSampleEstimator =
-    ScoreEstimator<E> && requires(const E& estimator, Gram<KernelOf<E>, double>& gram,
-                                  WorkspaceOf<E, double>& workspace, const Eigen::MatrixXd& queries,
-                                  Eigen::MatrixXd& out) { estimator.score_at(gram, workspace, queries, out); };
+concept OutOfSampleEstimator = ScoreEstimator<E> &&
+    requires(const E& estimator, Gram<KernelOf<E>, double>& gram, WorkspaceOf<E, double>& workspace,
+             const Eigen::MatrixXd& queries, Eigen::MatrixXd& out) {
+  estimator.score_at(gram, workspace, queries, out);
+};
 
 namespace detail {
 
@@ -97,8 +101,9 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
                                                 const Eigen::MatrixBase<Queries>& queries) {
   using Scalar = typename Derived::Scalar;
   static_assert(detail::assert_estimator<E>());
-  static_assert(OutOfSampleEstimator<E>,
-                "repel::estimate_score: this estimator is defined at the particles only; away from them use Kde or Ssge");
+  static_assert(
+      OutOfSampleEstimator<E>,
+      "repel::estimate_score: this estimator is defined at the particles only; away from them use Kde or Ssge");
   static_assert(std::same_as<Scalar, typename Queries::Scalar>,
                 "repel::estimate_score: X and queries must have the same scalar type");
   detail::validate_estimator(estimator);

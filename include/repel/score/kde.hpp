@@ -36,12 +36,13 @@ struct Kde {
     workspace.sums = values.colwise().sum();
     for (Index j = 0; j < out.cols(); ++j)
       if (!(workspace.sums(j) > 1000 * std::numeric_limits<Scalar>::min()))
-        detail::fail("estimate_score", "queries.col(", j, ") is so far from every particle that the kernel (h = ",
-                     gram.bandwidth(), ") vanishes there, but a KDE needs a positive density");
+        detail::fail("estimate_score", "queries.col(", j,
+                     ") is so far from every particle that the kernel (h = ", gram.bandwidth(),
+                     ") vanishes there, but a KDE needs a positive density");
     out.array().rowwise() /= workspace.sums.array();
   }
 };
-Kde() -> Kde<>;
+Kde()->Kde<>;
 template <class Kernel>
 Kde(Kernel) -> Kde<Kernel>;
 

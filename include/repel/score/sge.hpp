@@ -27,7 +27,7 @@ struct Sge {
     out = -out;
   }
 };
-Sge() -> Sge<>;
+Sge()->Sge<>;
 template <class Kernel>
 Sge(Kernel, double = 0) -> Sge<Kernel>;
 

@@ -116,7 +116,7 @@ struct Ssge {
     return w.eigen->eigenvectors().rightCols(w.kept);
   }
 };
-Ssge() -> Ssge<>;
+Ssge()->Ssge<>;
 template <class Kernel>
 Ssge(Kernel, double = 0) -> Ssge<Kernel>;
 template <class Kernel, class Eigenpairs>

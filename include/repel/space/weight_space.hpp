@@ -10,7 +10,9 @@ namespace repel {
 
 /// What a user brings: a functor that writes ∇ log p of every particle (the columns of w) into g.
 template <class T, class P>
-concept Target = requires(T& target, const P& w, P& g) { target(w, g); };
+concept Target = requires(T& target, const P& w, P& g) {
+  target(w, g);
+};
 
 /// A space is where the particles interact, seen from the sampler: evaluate() forms the positions the kernel looks at
 /// and the driving force there, pull_back() turns a direction at those positions into one for the particles.
@@ -70,14 +72,11 @@ template <class F>
 struct PerParticle {
   F f;
 
-  void begin_step(Index step)
-    requires requires(F& g) { g.begin_step(step); }
-  {
-    f.begin_step(step);
-  }
+  void begin_step(Index step) requires requires(F& g) { g.begin_step(step); }
+  { f.begin_step(step); }
 
   template <class W, class G>
-    requires requires(F& function, const W& w, G& g) { function(w.col(0), g.col(0)); }
+  requires requires(F& function, const W& w, G& g) { function(w.col(0), g.col(0)); }
   void operator()(const W& w, G& g) {
     // A user's function is taken to be worth a thread from a few hundred coordinates on.
     detail::parallel_for(w.cols(), 1000 * static_cast<double>(w.rows()), [&](Index j) { f(w.col(j), g.col(j)); });
