@@ -50,12 +50,12 @@ concept Kernel = DistanceKernel<K> || PairKernel<K>;
 namespace detail {
 
 template <class K>
-struct MetricOf {
+struct FindMetric {
   using type = SquaredEuclidean;
 };
 template <class K>
 requires requires { typename K::Metric; }
-struct MetricOf<K> {
+struct FindMetric<K> {
   using type = typename K::Metric;
 };
 
@@ -80,6 +80,6 @@ consteval bool assert_kernel() {
 
 /// The distance that the bandwidth rule of kernel K looks at.
 template <class K>
-using MetricOf = typename detail::MetricOf<K>::type;
+using MetricOf = typename detail::FindMetric<K>::type;
 
 }  // namespace repel

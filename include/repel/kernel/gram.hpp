@@ -40,9 +40,13 @@ void mirror_lower(Matrix<Scalar>& m) {
   }
 }
 
-/// The h that a rule chose, or the error that names what it returned.
-template <class Scalar>
-double checked_bandwidth(double h) {
+/// Measures the columns of x by the kernel's metric, and returns the h that the kernel's rule makes of the distances.
+template <class K, class Derived, class Scalar>
+double measure(const K& kernel, const Eigen::MatrixBase<Derived>& x, Points<Scalar>& points, Matrix<Scalar>& distances,
+               std::vector<Scalar>& scratch) {
+  points.assign(x);
+  MetricOf<K>::distances(points, points, distances);
+  const double h = kernel.bandwidth(std::as_const(distances), scratch);
   if (!(h > 0) || !(static_cast<Scalar>(1 / h) > 0) || !std::isfinite(static_cast<Scalar>(1 / h)))
     fail("bandwidth", "the rule returned ", h, ", but h must be positive and 1/h within the range of ",
          8 * sizeof(Scalar), "-bit numbers");
@@ -64,12 +68,7 @@ class Gram<K, Scalar> {
   void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
     const Index n = x.cols();
     kernel_.emplace(kernel);
-    // The mean, formed around the first particle: it is exact, and all points exactly 0, when all coincide.
-    origin_ = x.col(0);
-    for (Index j = 1; j < n; ++j) origin_ += (x.col(j) - x.col(0)) / static_cast<Scalar>(n);
-    points_.assign(x, origin_);
-    Metric::distances(points_, points_, slopes_);
-    bandwidth_ = detail::checked_bandwidth<Scalar>(kernel.bandwidth(std::as_const(slopes_), scratch_));
+    bandwidth_ = detail::measure(kernel, x, points_, slopes_, scratch_);
     values_.resize(n, n);
     // K is symmetric: the lower half of the exponentials is enough. slopes_ turns from distances into φ′ in place.
     detail::parallel_tiles(n, detail::kTile, static_cast<double>(10 * n), [&](Index first, Index width) {
@@ -111,7 +110,7 @@ class Gram<K, Scalar> {
   template <class Derived>
   void at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values, Matrix<Scalar>& attraction) const {
     detail::Points<Scalar> y;
-    y.assign(queries, origin_);
+    y.assign(queries, points_.origin);
     Matrix<Scalar> u;
     Metric::distances(points_, y, u);
     u.array() = scaled(u.array());
@@ -133,7 +132,6 @@ class Gram<K, Scalar> {
 
   std::optional<K> kernel_;
   double bandwidth_ = 0;
-  Vector<Scalar> origin_;
   detail::Points<Scalar> points_;
   Matrix<Scalar> values_, slopes_, weighted_;
   std::vector<Scalar> scratch_;
@@ -148,9 +146,7 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
     const Index n = x.cols();
     kernel_.emplace(kernel);
     x_ = x;
-    points_.assign(x, x_.col(0));
-    MetricOf<K>::distances(points_, points_, distances_);
-    bandwidth_ = detail::checked_bandwidth<Scalar>(kernel.bandwidth(std::as_const(distances_), scratch_));
+    bandwidth_ = detail::measure(kernel, x, points_, distances_, scratch_);
     values_.resize(n, n);
     const auto h = static_cast<Scalar>(bandwidth_);
     detail::parallel_for(n, static_cast<double>(n * x.rows()), [&](Index j) {
@@ -222,13 +218,15 @@ Matrix<typename Derived::Scalar> gram(const K& kernel, const Eigen::MatrixBase<D
 /// The h that the kernel's bandwidth rule chooses for the columns of x.
 template <class K, class Derived>
 double bandwidth(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
+  using Scalar = typename Derived::Scalar;
   static_assert(detail::assert_kernel<K>());
   detail::validate(kernel.bandwidth);
   const auto& points = x.derived().eval();
   detail::require_points("bandwidth", "X", points);
-  Gram<K, typename Derived::Scalar> result;
-  result.update(kernel, points);
-  return result.bandwidth();
+  detail::Points<Scalar> measured;
+  Matrix<Scalar> distances;
+  std::vector<Scalar> scratch;
+  return detail::measure(kernel, points, measured, distances, scratch);
 }
 
 }  // namespace repel

@@ -33,18 +33,31 @@ struct Points {
   Matrix<Scalar> coordinates;  ///< n×d, in few dimensions
   Matrix<Scalar> columns;      ///< d×n and shifted to a common origin, in many dimensions
   Vector<Scalar> norms;        ///< their squared norms
+  Vector<Scalar> origin;       ///< the shift
   Index dim = 0, count = 0;
 
   /// Distances do not change under a common shift, but rounding does: squared distances from ‖x‖² + ‖y‖² − 2x·y
-  /// lose every digit in float when the points lie far from the origin.
-  template <class Derived, class Shift>
-  void assign(const Eigen::MatrixBase<Derived>& points, const Shift& origin) {
+  /// lose every digit in float when the points lie far from the origin. So the points are shifted by their mean, formed
+  /// around the first of them: it is exact, and all points are exactly 0, when all coincide.
+  template <class Derived>
+  void assign(const Eigen::MatrixBase<Derived>& points) {
+    if (points.rows() > kFewDimensions) {
+      origin = points.col(0);
+      for (Index j = 1; j < points.cols(); ++j)
+        origin += (points.col(j) - points.col(0)) / static_cast<Scalar>(points.cols());
+    }
+    assign(points, origin);
+  }
+
+  /// Other points, shifted in the same way.
+  template <class Derived>
+  void assign(const Eigen::MatrixBase<Derived>& points, const Vector<Scalar>& shift) {
     dim = points.rows();
     count = points.cols();
     if (few()) {
       coordinates = points.transpose();
     } else {
-      columns = points.colwise() - origin;
+      columns = points.colwise() - shift;
       norms = columns.colwise().squaredNorm().transpose();
     }
   }

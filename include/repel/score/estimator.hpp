@@ -26,12 +26,12 @@ namespace repel {
 namespace detail {
 
 template <class Policy, class Scalar>
-struct WorkspaceOf {
+struct FindWorkspace {
   using type = Empty;
 };
 template <class Policy, class Scalar>
 requires requires { typename Policy::template Workspace<Scalar>; }
-struct WorkspaceOf<Policy, Scalar> {
+struct FindWorkspace<Policy, Scalar> {
   using type = typename Policy::template Workspace<Scalar>;
 };
 
@@ -39,7 +39,7 @@ struct WorkspaceOf<Policy, Scalar> {
 
 /// The buffers of a policy for particles of type Scalar; Empty for one that has none.
 template <class Policy, class Scalar>
-using WorkspaceOf = typename detail::WorkspaceOf<Policy, Scalar>::type;
+using WorkspaceOf = typename detail::FindWorkspace<Policy, Scalar>::type;
 
 template <class E>
 using KernelOf = std::remove_cvref_t<decltype(std::declval<E>().kernel)>;
