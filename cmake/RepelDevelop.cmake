@@ -1,16 +1,18 @@
 # What our own tests, examples and benchmarks are compiled with. None of it reaches users of repel::repel.
 
+option(REPEL_WERROR "Treat warnings in repel's own programs as errors" ON)
 option(REPEL_TUNE "Compile repel's own programs for this machine's vector units" OFF)
 option(REPEL_OPENMP "Compile repel's own programs with OpenMP" ON)
 option(REPEL_SANITIZE "Compile repel's own programs with the address and undefined behaviour sanitizers" OFF)
 
 add_library(repel_develop INTERFACE)
 target_link_libraries(repel_develop INTERFACE repel::repel)
-target_compile_options(repel_develop INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+target_compile_options(repel_develop INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<BOOL:${REPEL_WERROR}>:-Werror>)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees overruns inside Eigen's fixed-size products that are not there.
-  target_compile_options(repel_develop INTERFACE -Wno-error=array-bounds -Wno-array-bounds)
+  target_compile_options(repel_develop INTERFACE -Wno-array-bounds)
 endif()
 
 if(REPEL_OPENMP)
@@ -21,25 +23,23 @@ if(REPEL_OPENMP)
 endif()
 
 if(REPEL_TUNE)
-  # -O2 with x86-64-v3 (AVX2, FMA) makes faster matrix products than -march=native with GCC 12; where that does not
-  # run, the compiler's idea of this machine.
+  # -O2 with x86-64-v3 (AVX2, FMA) makes faster matrix products than -march=native with GCC 12; where that does not run,
+  # the compiler's idea of this machine.
+  include(CheckCXXCompilerFlag)
   include(CheckCXXSourceRuns)
-  foreach(arch x86-64-v3 native)
-    set(CMAKE_REQUIRED_FLAGS -march=${arch})
-    check_cxx_source_runs("
-      volatile double a[64], b[64];
-      int main() { for (int i = 0; i < 64; ++i) a[i] = a[i] * b[i] + 1.0; return a[0] == 1.0 ? 0 : 1; }"
-      REPEL_RUNS_${arch})
-    unset(CMAKE_REQUIRED_FLAGS)
-    if(REPEL_RUNS_${arch})
-      target_compile_options(repel_develop INTERFACE -march=${arch})
-      break()
-    endif()
-  endforeach()
+  check_cxx_source_runs("
+    int main() { return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") ? 0 : 1; }"
+    REPEL_RUNS_X86_64_V3)
+  check_cxx_compiler_flag(-march=native REPEL_HAS_MARCH_NATIVE)
+  if(REPEL_RUNS_X86_64_V3)
+    target_compile_options(repel_develop INTERFACE -march=x86-64-v3)
+  elseif(REPEL_HAS_MARCH_NATIVE)
+    target_compile_options(repel_develop INTERFACE -march=native)
+  endif()
 endif()
 
 if(REPEL_SANITIZE)
   target_compile_options(repel_develop INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g)
+    -fno-omit-frame-pointer -g1)
   target_link_options(repel_develop INTERFACE -fsanitize=address,undefined)
 endif()

@@ -7,11 +7,7 @@ set(repel_package_dir ${CMAKE_INSTALL_DATADIR}/cmake/repel)
 install(DIRECTORY include/repel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/repel)
 
-if(repel_eigen_fetched)
-  install(TARGETS repel repel_eigen EXPORT repel-targets)
-else()
-  install(TARGETS repel EXPORT repel-targets)
-endif()
+install(TARGETS repel EXPORT repel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT repel-targets NAMESPACE repel:: DESTINATION ${repel_package_dir})
 
 configure_package_config_file(cmake/repel-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/repel-config.cmake

@@ -1,4 +1,5 @@
-// A program of its own: the guard must be compiled into Eigen, and operator new replaced.
+// A program of its own: the guard must be compiled into Eigen, with assertions on, and operator new replaced.
+#undef NDEBUG
 #define EIGEN_RUNTIME_NO_MALLOC
 
 #include <repel/repel.hpp>
@@ -25,7 +26,7 @@ namespace {
 
 int failures = 0;
 
-/// Eigen's own allocations fail an assertion, which here throws; the library's others are counted.
+/// Eigen's own allocations fail an assertion, which aborts; the library's others are counted.
 template <class P, class Rule, class Optimiser>
 void check(const char* name, const Rule& rule, const Optimiser& optimiser, const P& particles) {
   auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, optimiser);

@@ -10,8 +10,9 @@
 //   SVGD        S K + G = 0, which as n → ∞ holds for the target and nothing else (the kernel is characteristic).
 //   SGE, SSGE   S (K + ηI) + G = 0: that of SVGD up to the ridge.
 //   KDE, Blob   the particles' density blurred by the kernel is the target. Rbf blurs by N(0, h/2 I), so on a Gaussian
-//               KDE settles at covariance Σ − (h/2) I with the h it ends with; for Blob only the blur inside the
-//               logarithm is corrected, and it settles in between.
+//               KDE settles at covariance Σ − b I with b = h/2 and the h it ends with. Blob minimises ∫ ρ log(k * ρ) −
+//               ∫ ρ log p; over Gaussians, axis by axis, that puts the variance s where t = s + b solves
+//               t² − σ² t − σ² b = 0.
 //   MAP         the mode, with no spread.
 //
 // n particles miss the tails beyond their outermost shell, so variances come out short by a fraction of about 9 / n
@@ -34,6 +35,7 @@ Moments sample(const Target& target, const Rule& rule, Eigen::Index dim, Eigen::
   // A smaller rate lets Adam settle.
   auto fine = repel::weight_space(target, rule, repel::Adam{.learning_rate = 0.005});
   const repel::Report last = repel::run(fine, state, 100);
+  REQUIRE(last.finished());
   const Eigen::VectorXd mean = state.particles.rowwise().mean();
   const Eigen::MatrixXd centred = state.particles.colwise() - mean;
   return {mean, centred * centred.transpose() / static_cast<double>(count - 1), last.last.bandwidth};
@@ -67,6 +69,11 @@ TEST_CASE("the rules recover a 2-D Gaussian", "[recovery]") {
   const Moments kde = sample(target, repel::Wgd{repel::Kde{}}, 2, 300);
   check("KDE", kde, blurred(kde));
   CHECK(kde.covariance(1, 1) < 0.4);  // the blur is felt: the target itself, 0.5, would fail
+  const Moments blob = sample(target, repel::Wgd{repel::Blob{}}, 2, 300);
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> axes(covariance);
+  const double b = 0.5 * blob.bandwidth;
+  const Eigen::Array2d v = axes.eigenvalues().array(), s = (v + (v.square() + 4 * b * v).sqrt()) / 2 - b;
+  check("Blob", blob, axes.eigenvectors() * s.matrix().asDiagonal() * axes.eigenvectors().transpose());
   check("MAP", sample(target, repel::Map{}, 2, 20), Eigen::Matrix2d::Zero());
 }
 

@@ -98,10 +98,60 @@ TEST_CASE("StopOnInterrupt ends the run with the state intact", "[run][observe]"
       repel::run(sampler, state, 1000, repel::StopOnInterrupt{}, [](const auto&, const StepInfo& info) {
         if (info.step == 9) std::raise(SIGINT);
       });
-  CHECK(report.steps <= 10);
+  CHECK(report.steps == 10);  // raised after step 9 was judged
   CHECK(report.stop == Report::Stop::by_observer);
   CHECK(repel::StopOnInterrupt::interrupted());
   CHECK(repel::run(sampler, state, 3, repel::StopOnInterrupt{}).finished());  // armed anew, not remembered
+}
+
+namespace {
+
+volatile std::sig_atomic_t outer_signals = 0;
+
+struct Watch {
+  Report* seen;
+  void operator()(const auto&, const auto&) const {}
+  void on_finish(const Report& report) const { *seen = report; }
+};
+
+}  // namespace
+
+TEST_CASE("StopOnInterrupt gives the program its handler back, however the run ends", "[run][observe]") {
+  const auto count = [](int) { outer_signals = outer_signals + 1; };
+  const auto saved = std::signal(SIGINT, count);
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  const auto raise_is_seen_outside = [&] {
+    std::signal(SIGINT, std::signal(SIGINT, SIG_IGN));  // what is installed stays installed
+    const auto before = outer_signals;
+    std::raise(SIGINT);
+    CHECK(outer_signals == before + 1);
+    std::signal(SIGINT, count);
+  };
+  repel::run(sampler, state, 2, repel::StopOnInterrupt{}, repel::StopOnInterrupt{});
+  raise_is_seen_outside();
+  repel::StopOnInterrupt named;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    CHECK_THROWS_WITH(repel::run(sampler, state, 2, named,
+                                 [](const auto&, const StepInfo&) { throw std::runtime_error("observer failed"); }),
+                      "observer failed");
+    raise_is_seen_outside();
+  }
+  std::signal(SIGINT, SIG_IGN);  // started by nohup: stays ignored
+  CHECK(repel::run(sampler, state, 2, named, [](const auto&, const auto&) { std::raise(SIGINT); }).finished());
+  std::signal(SIGINT, saved);
+}
+
+TEST_CASE("observers are told of the end of a run that throws", "[run]") {
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  Report seen;
+  CHECK_THROWS(repel::run(sampler, state, 5, Watch{&seen}, [](const auto&, const StepInfo& info) {
+    if (info.step == 3) throw std::runtime_error("enough");
+  }));
+  CHECK(seen.stop == Report::Stop::by_exception);
+  CHECK(seen.message == "stopped by an exception after step 3");
+  CHECK(state.step == 3);
 }
 
 TEST_CASE("Trace keeps the chosen figures", "[run][observe]") {
@@ -128,6 +178,18 @@ TEST_CASE("Trace keeps the chosen figures", "[run][observe]") {
   CHECK(header == "step,bandwidth,driving,repulsion,mean x");
   CHECK(row.substr(0, 2) == "2,");
   CHECK(std::stod(row.substr(2)) == h[1]);
+  std::remove(path.c_str());
+  // A figure that throws leaves the columns in step, and names are quoted where they must be.
+  repel::Trace quoted{repel::figures::bandwidth(), repel::Figure{"a,b", [](const auto&, const StepInfo& info) {
+                                                                   if (info.step == 8) throw std::runtime_error("8");
+                                                                   return 1.0;
+                                                                 }}};
+  CHECK_THROWS(repel::run(sampler, state, 5, quoted));
+  CHECK(quoted.column("bandwidth").size() == quoted.steps().size());
+  quoted.write_csv(path);
+  std::ifstream again(path);
+  std::getline(again, header);
+  CHECK(header == "step,bandwidth,\"a,b\"");
   std::remove(path.c_str());
   CHECK_THROWS_WITH(trace.write_csv("no/such/folder/trace.csv"), contains("no/such/folder/trace.csv"));
 }

@@ -107,6 +107,10 @@ TEST_CASE("begin_step is called once before each step, with the steps taken so f
   auto each_state = each.init(repel::normal(2, 3, 1));
   each.step(each_state);
   CHECK(seen == std::vector<Index>{0});
+  One one{&seen};
+  auto by_reference = repel::weight_space(repel::per_particle(std::ref(one)), repel::Map{});
+  by_reference.step(each_state);
+  CHECK(seen == std::vector<Index>{0, 1});
 }
 
 TEST_CASE("per_particle is the batch target, column by column", "[sampler]") {
@@ -118,6 +122,8 @@ TEST_CASE("per_particle is the batch target, column by column", "[sampler]") {
   auto concrete = repel::weight_space(
       repel::per_particle([](const Eigen::Ref<const Eigen::VectorXd>& w, Eigen::Ref<Eigen::VectorXd> g) { g = -w; }),
       repel::Map{}, repel::Sgd{});
+  auto lvalue =
+      repel::weight_space(repel::per_particle([](const auto& w, auto& g) { g = -w; }), repel::Map{}, repel::Sgd{});
   auto a = batch.init(x);
   auto b = single.init(x);
   auto c = concrete.init(x);
@@ -127,6 +133,9 @@ TEST_CASE("per_particle is the batch target, column by column", "[sampler]") {
   CHECK(a.particles == b.particles);
   CHECK(a.particles == c.particles);
   CHECK(a.particles != x);
+  auto d = lvalue.init(x);
+  lvalue.step(d);
+  CHECK(a.particles == d.particles);
 }
 
 TEST_CASE("annealing scales the driving force", "[sampler]") {
@@ -227,15 +236,33 @@ TEST_CASE("bad input is refused by name before anything moves", "[sampler][bad-i
   CHECK_FALSE(forgetful.step(untouched).finite);
 }
 
-TEST_CASE("the largest usable values stay finite over a step", "[sampler][degenerate]") {
-  const float top = repel::detail::largest_coordinate<float>();
-  Eigen::MatrixXf x = Eigen::MatrixXf::Constant(2, 4, top);
+TEMPLATE_TEST_CASE("the largest usable values and rates stay finite", "[sampler][degenerate]", float, double) {
+  using M = repel::Matrix<TestType>;
+  const TestType top = repel::detail::largest_coordinate<TestType>();
+  M x = M::Constant(2, 4, top);
   x.col(0) *= -1;
   auto sampler =
-      repel::weight_space([](const auto& w, auto& g) { g = w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 1e3});
+      repel::weight_space([](const auto& w, auto& g) { g = w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 1e9});
   auto state = sampler.init(x);
-  for (int t = 0; t < 5; ++t) {
-    sampler.step(state);
-    CHECK(state.particles.allFinite());
-  }
+  CHECK(sampler.step(state).finite);
+  CHECK(state.particles != x);
+  CHECK(state.particles.allFinite());
+  // They are beyond what can be squared now: the next step says so and leaves them alone.
+  const M moved = state.particles;
+  CHECK_FALSE(sampler.step(state).finite);
+  CHECK(state.particles == moved);
+  CHECK_THROWS_WITH(repel::weight_space(StandardNormal{}, repel::Map{}, repel::Sgd{.learning_rate = 1e300}),
+                    "repel::Sgd: learning_rate is 1e+300, but must be larger than 0 and at most 1e9");
+}
+
+TEST_CASE("a state goes on under other settings, or on another target", "[sampler]") {
+  auto plain = repel::weight_space(StandardNormal{}, repel::Map{}, repel::Sgd{.learning_rate = 0.1});
+  auto momentum =
+      repel::weight_space(StandardNormal{}, repel::Map{}, repel::Sgd{.learning_rate = 0.1, .momentum = 0.9});
+  auto state = plain.init(repel::normal(2, 3, 1));
+  CHECK(plain.step(state).finite);
+  CHECK(momentum.step(state).finite);
+  CHECK(state.memory.velocity.rows() == 2);
+  auto tempered = repel::weight_space([](const auto& w, auto& g) { g = -w / 10; }, repel::Map{}, repel::Sgd{});
+  CHECK(tempered.step(state).finite);
 }

@@ -3,6 +3,7 @@
 // The core of repel: everything that needs Eigen alone. One include for a whole program:
 //
 //   #include <repel/repel.hpp>
+//   #include <iostream>
 //
 //   int main() {
 //     const Eigen::Vector2d mean(1, -2);

@@ -21,9 +21,10 @@ namespace repel {
 /// How a run ended.
 struct Report {
   enum class Stop {
-    finished,     ///< all steps were taken
-    by_observer,  ///< an observer returned true
-    not_finite,   ///< a step was not finite and moved nothing
+    finished,      ///< all steps were taken
+    by_observer,   ///< an observer returned true
+    not_finite,    ///< a step was not finite and moved nothing
+    by_exception,  ///< the target or an observer threw; seen by observers only, since run() throws on
   };
 
   Index steps = 0;  ///< steps taken in this run
@@ -68,6 +69,8 @@ inline std::string describe(const Report& report) {
       return words("stopped at step ", report.last.step, ": particle ", report.last.particle,
                    " has a gradient or a direction that is not finite, or too large to square; all particles are as "
                    "they were before that step");
+    case Report::Stop::by_exception:
+      return words("stopped by an exception after step ", report.last.step);
     case Report::Stop::finished:
       break;
   }
@@ -76,29 +79,37 @@ inline std::string describe(const Report& report) {
 
 }  // namespace detail
 
-/// Takes up to `steps` steps. Call it again to go on from where the state is.
+/// Takes up to `steps` steps. Call it again to go on from where the state is. What the target or an observer throws
+/// leaves run(), after every observer was told of the end.
 template <class Sampler, class State, class... Observers>
 Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observers) {
   if (steps < 0) detail::fail("run", "steps is ", steps, ", but must be at least 0");
   const auto start = std::chrono::steady_clock::now();
   Report report;
   report.last.step = state.step;
-  (detail::tell_start(observers, std::as_const(state), steps), ...);
-  while (report.steps < steps && report.finished()) {
-    report.last = sampler.step(state);
-    if (!report.last.finite) {
-      report.stop = Report::Stop::not_finite;
-      break;
+  const auto finish = [&](Report::Stop stop) {
+    report.stop = stop;
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.message = detail::describe(report);
+    (detail::tell_finish(observers, std::as_const(report)), ...);
+    return report;
+  };
+
+  try {
+    (detail::tell_start(observers, std::as_const(state), steps), ...);
+    while (report.steps < steps) {
+      report.last = sampler.step(state);
+      if (!report.last.finite) return finish(Report::Stop::not_finite);
+      ++report.steps;
+      bool stop = false;
+      ((stop |= detail::tell_step(observers, state, report.last)), ...);  // all are told, in order, whoever stops
+      if (stop) return finish(Report::Stop::by_observer);
     }
-    ++report.steps;
-    // Every observer hears of every step, whether or not one before it wants to stop.
-    const bool stop = (static_cast<int>(detail::tell_step(observers, state, report.last)) + ... + 0) > 0;
-    if (stop) report.stop = Report::Stop::by_observer;
+  } catch (...) {
+    finish(Report::Stop::by_exception);
+    throw;
   }
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  report.message = detail::describe(report);
-  (detail::tell_finish(observers, std::as_const(report)), ...);
-  return report;
+  return finish(Report::Stop::finished);
 }
 
 }  // namespace repel

@@ -31,15 +31,19 @@ struct State {
   Workspace workspace;  ///< buffers, without meaning between steps
 };
 
+/// The buffers of a step: those of the space and those of the rule.
+template <class SpaceBuffers, class RuleBuffers>
+struct StepBuffers {
+  SpaceBuffers space;
+  RuleBuffers rule;
+};
+
 /// The stepper: a space, an update rule, an optimiser and an annealing schedule. Holds settings (and the user's target)
 /// only; everything that moves is in the State. Build it with weight_space().
 template <class Space, class UpdateRule, class Optim, class Anneal>
 class Sampler {
   template <class P>
-  struct Workspace {
-    typename Space::template Workspace<P> space;
-    WorkspaceOf<UpdateRule, typename P::Scalar> rule;
-  };
+  using Workspace = StepBuffers<typename Space::template Workspace<P>, WorkspaceOf<UpdateRule, typename P::Scalar>>;
 
  public:
   template <class P>
@@ -58,8 +62,7 @@ class Sampler {
   /// The state at step 0. Any dense Eigen matrix with a particle per column will do, and the state keeps its type.
   template <class Derived>
   auto init(const Eigen::MatrixBase<Derived>& particles) const {
-    static_assert(ParticleMatrix<Derived> || std::floating_point<typename Derived::Scalar>,
-                  "repel: particles must be a matrix of float, double or long double");
+    static_assert(Real<typename Derived::Scalar>, "repel: particles must be a matrix of float or double");
     using P = typename Derived::PlainObject;
     P copy = particles;
     detail::require_points(Space::name, "particles", copy);
@@ -73,11 +76,11 @@ class Sampler {
   template <class P, class Memory, class Buffers>
   StepInfo step(State<P, Memory, Buffers>& state) {
     static_assert(std::same_as<State<P, Memory, Buffers>, StateFor<P>>,
-                  "repel: this state was made by another sampler; use the init() of the one that steps it");
+                  "repel: this state was made by a sampler with another rule or optimiser; use the init() of the one "
+                  "that steps it");
     auto& [particles, steps, memory, workspace] = state;
-    auto& [force, phi] = workspace.space;
-    detail::require_same_shape(Space::name, "state.particles", particles, "at init()", phi);
-
+    auto& force = workspace.space.force;
+    auto& phi = workspace.space.phi;
     StepInfo info{.step = steps + 1};
     const auto usable = [&info](const auto& values) {
       if (detail::all_usable(values)) return true;

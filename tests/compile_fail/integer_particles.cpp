@@ -1,4 +1,4 @@
-// expect: repel: particles must be a matrix of float, double or long double
+// expect: repel: particles must be a matrix of float or double
 #include <repel/repel.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: repel: this state was made by another sampler
+// expect: repel: this state was made by a sampler with another rule or optimiser
 #include <repel/repel.hpp>
 
 int main() {

@@ -73,8 +73,9 @@ TEST_CASE("a zero median falls back to the mean distance, and to 1 where all coi
     const auto pairs = pair_distances(x, test::squared_distance);
     double mean = 0;
     for (const double r2 : pairs) mean += r2 / static_cast<double>(pairs.size());
-    CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(mean / std::log(11.0)));
-    CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, x) == Approx(mean / std::log(10.0)));
+    CHECK(repel::bandwidth(repel::Rbf{}, x) == Approx(mean / std::log(11.0)).epsilon(1e-12));
+    CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, x) ==
+          Approx(mean / std::log(10.0)).epsilon(1e-12));
   }
   const Mat one = Mat::Random(3, 1);
   CHECK(repel::bandwidth(repel::Rbf{}, one) == 1.0);

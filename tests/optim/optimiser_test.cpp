@@ -40,7 +40,7 @@ TEMPLATE_TEST_CASE("the optimisers reproduce PyTorch's updates", "[optim][golden
 
 TEST_CASE("the optimisers' settings are checked", "[optim][bad-input]") {
   CHECK_THROWS_WITH(repel::Adam{.learning_rate = 0}.validate(),
-                    "repel::Adam: learning_rate is 0, but must be finite and larger than 0");
+                    "repel::Adam: learning_rate is 0, but must be larger than 0 and at most 1e9");
   CHECK_THROWS_WITH(repel::Adam{.beta1 = 1.0}.validate(),
                     "repel::Adam: beta1 is 1, but must be at least 0 and below 1");
   CHECK_THROWS_WITH(repel::Sgd{.learning_rate = -1}.validate(), contains("learning_rate is -1"));

@@ -48,7 +48,7 @@ TEMPLATE_TEST_CASE("degenerate particles have finite directions", "[degenerate]"
 
       // One particle feels no repulsion.
       const M one = M::Random(d, 1), one_force = M::Random(d, 1);
-      CHECK(test::relative_error(direction(one, one_force), one_force) < 1e-5);
+      CHECK(direction(one, one_force) == one_force);
 
       // All equal: no direction is better than another, so no repulsion either.
       const M equal = M::Constant(d, 12, TestType(0.1));
@@ -60,10 +60,9 @@ TEMPLATE_TEST_CASE("degenerate particles have finite directions", "[degenerate]"
       twins.col(7) = twins.col(3);
       const M pushed = direction(twins, zero);
       CHECK(pushed.allFinite());
-      const auto apart = static_cast<double>((pushed.col(7) - pushed.col(3)).norm());
-      CHECK(apart <= 1e-3 * static_cast<double>(pushed.norm()));
+      CHECK(test::relative_error(pushed.col(7), pushed.col(3)) < test::after_solve<TestType>());
 
-      // More than half coincide: the median is zero.
+      // Three quarters coincide, and with them more than half of the n² distances: the median is zero.
       M heap = M::Random(d, 12);
       for (Index j = 1; j < 9; ++j) heap.col(j) = heap.col(0);
       CHECK(direction(heap, force).allFinite());

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,7 @@ namespace repel::detail {
 template <class... Parts>
 std::string words(const Parts&... parts) {
   std::ostringstream out;
-  out.precision(6);
+  out.imbue(std::locale::classic());
   (out << ... << parts);
   return out.str();
 }
@@ -47,6 +48,13 @@ inline void require_positive(const char* where, const char* name, double value) 
 
 inline void require_non_negative(const char* where, const char* name, double value) {
   if (!(value >= 0) || !std::isfinite(value)) fail(where, name, " is ", value, ", but must be finite and at least 0");
+}
+
+/// Directions are at most largest_coordinate, so with a rate below this no bundled optimiser moves a particle to
+/// infinity.
+inline void require_rate(const char* where, double value) {
+  if (!(value > 0 && value <= 1e9))
+    fail(where, "learning_rate is ", value, ", but must be larger than 0 and at most 1e9");
 }
 
 /// For decay rates and momenta: 0 ≤ value < 1.

@@ -6,19 +6,26 @@
 #include <exception>
 #include <mutex>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 // The one file that knows threads. With OpenMP enabled by the user's compiler flags the loop is shared out,
 // otherwise it runs serially. The pieces are cut by the caller from the size of the problem alone, never from the
 // number of threads, and no two pieces write the same memory: the result has the same bits either way.
 
 namespace repel::detail {
 
-/// Work, in rough multiply-adds, below which starting threads costs more than it gains.
-inline constexpr double kParallelWork = 200'000;
+/// Work, in multiply-adds, below which starting threads costs more than it gains. It must not exceed 100 000: up to
+/// there Eigen, too, keeps to one thread, and above it the region below makes it do so. Left to itself it would cut a
+/// product by the number of threads, and the bits with it.
+inline constexpr double kParallelWork = 100'000;
 
 template <class Body>
 void parallel_for(Index pieces, double work_per_piece, Body&& body) {
 #ifdef _OPENMP
-  if (pieces > 1 && static_cast<double>(pieces) * work_per_piece >= kParallelWork) {
+  // Within a parallel region, the user's or our own, the loop stays in its thread; so does Eigen.
+  if (static_cast<double>(pieces) * work_per_piece >= kParallelWork && !omp_in_parallel()) {
     std::exception_ptr error;  // of the lowest piece that threw, as in a serial loop
     Index error_piece = pieces;
     std::mutex guard;
@@ -42,6 +49,9 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
 #endif
   for (Index p = 0; p < pieces; ++p) body(p);
 }
+
+/// Columns handled in one piece of work.
+inline constexpr Index kTile = 64;
 
 /// Cuts columns 0…count into tiles of a fixed width and runs body(first, width) on each.
 template <class Body>

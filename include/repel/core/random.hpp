@@ -10,8 +10,9 @@
 
 namespace repel {
 
-/// A stream of random numbers that is the same on every platform: the engine is fixed by the C++ standard, and the
-/// transformations, which the standard leaves open, are spelled out here.
+/// A stream of random numbers that is the same on every platform, but for the last bit of the mathematical functions:
+/// the engine is fixed by the C++ standard, and the transformations, which the standard leaves open, are spelled out
+/// here.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}

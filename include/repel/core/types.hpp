@@ -16,9 +16,9 @@ using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
 using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 
-/// Any dense Eigen matrix of real floating-point numbers: MatrixXd, MatrixXf, Matrix<double, 2, Dynamic> …
-template <class M>
-concept ParticleMatrix = std::derived_from<M, Eigen::MatrixBase<M>> && std::floating_point<typename M::Scalar>;
+/// What coordinates may be.
+template <class Scalar>
+concept Real = std::same_as<Scalar, float> || std::same_as<Scalar, double>;
 
 /// The buffers of a policy that needs none.
 struct Empty {};

@@ -18,7 +18,7 @@
 // that reads the strictly lower triangle of the n×n matrix `distances` (the diagonal is 0) and may use `scratch` so
 // as not to allocate at every step. Write your own and pass it to any kernel: Rbf{MyRule{}}.
 //
-// The floor: where a rule gives 0 (more than half of the particles coincide, or n = 1), the mean of the distances
+// The floor: where a rule gives 0 (half of the distances are 0, or n = 1), the mean of the distances of distinct pairs
 // stands in for the median; where that is 0 too (all particles coincide), h = 1. So h is always positive, follows the
 // scale of the particles, and coincident particles get a finite direction.
 
@@ -65,7 +65,7 @@ double median_of_pairs(std::vector<Scalar>& pairs) {
   return middle_of_sorted(pairs, (pairs.size() - 1) / 2, pairs.size() / 2);
 }
 
-/// numerator / divisor with the floor described at the top of this file.
+/// median / divisor with the floor described at the top of this file.
 template <class Scalar>
 double with_floor(double median, const std::vector<Scalar>& pairs, double divisor) {
   constexpr double smallest = std::numeric_limits<Scalar>::min();

@@ -69,6 +69,12 @@ consteval bool assert_bandwidth_rule() {
 }
 
 template <class K>
+void validate_kernel(const K& kernel) {
+  validate(kernel);
+  validate(kernel.bandwidth);
+}
+
+template <class K>
 consteval bool assert_kernel() {
   static_assert(Kernel<K>,
                 "repel: this policy takes a kernel, such as Rbf{}, or your own type with a bandwidth rule and either "

@@ -17,7 +17,8 @@
 //   gradient_sum(out)         G, column j = Σ_k ∇_{x_k} k(x_k, x_j)
 //   attraction(out)           column i = Σ_j ∇_{x_i} k(x_i, x_j); the opposite of G for kernels of a distance
 //   attraction(w, out)        the same with weights: Σ_j w(i, j) ∇_{x_i} k(x_i, x_j), for a symmetric n×n expression w
-//   at(queries, K, A)         k(x_i, q_j), and column j of A = Σ_i ∇_{q_j} k(q_j, x_i), with the same h
+//   values_at(queries, K)     k(x_i, q_j), with the same h
+//   attraction_at(queries, K, A)   the same, and column j of A = Σ_i ∇_{q_j} k(q_j, x_i)
 // Buffers are kept from one update to the next, so a step with unchanged sizes allocates nothing.
 
 namespace repel {
@@ -71,7 +72,7 @@ class Gram<K, Scalar> {
     bandwidth_ = detail::measure(kernel, x, points_, slopes_, scratch_);
     values_.resize(n, n);
     // K is symmetric: the lower half of the exponentials is enough. slopes_ turns from distances into φ′ in place.
-    detail::parallel_tiles(n, detail::kTile, static_cast<double>(10 * n), [&](Index first, Index width) {
+    detail::parallel_tiles(n, detail::kTile, static_cast<double>(4 * n), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) {
         auto u = slopes_.col(j).tail(n - j).array();
         auto k = values_.col(j).tail(n - j).array();
@@ -108,12 +109,19 @@ class Gram<K, Scalar> {
   }
 
   template <class Derived>
-  void at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values, Matrix<Scalar>& attraction) const {
+  void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) const {
     detail::Points<Scalar> y;
-    y.assign(queries, points_.origin);
     Matrix<Scalar> u;
-    Metric::distances(points_, y, u);
-    u.array() = scaled(u.array());
+    scaled_distances_at(queries, y, u);
+    values = kernel_->phi(u.array()).matrix();
+  }
+
+  template <class Derived>
+  void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values,
+                     Matrix<Scalar>& attraction) const {
+    detail::Points<Scalar> y;
+    Matrix<Scalar> u;
+    scaled_distances_at(queries, y, u);
     values = kernel_->phi(u.array()).matrix();
     u.array() = kernel_->phi_prime(u.array(), values.array());
     attraction.resize(queries.rows(), queries.cols());
@@ -128,6 +136,14 @@ class Gram<K, Scalar> {
   template <class Array>
   auto scaled(const Array& distance) const {
     return (distance * inverse_bandwidth()).min(std::numeric_limits<Scalar>::max() / 8);
+  }
+
+  template <class Derived>
+  void scaled_distances_at(const Eigen::MatrixBase<Derived>& queries, detail::Points<Scalar>& y,
+                           Matrix<Scalar>& u) const {
+    y.assign(queries, points_.origin);
+    Metric::distances(points_, y, u);
+    u.array() = scaled(u.array());
   }
 
   std::optional<K> kernel_;
@@ -159,39 +175,46 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
 
   template <class Out>
   void attraction(Out& out) const {
-    sum(out, [&](Index i, Index j) { return kernel_->gradient(x_.col(i), x_.col(j), h()); });
+    sum(out, [&](auto column, Index i, Index j) { column += kernel_->gradient(x_.col(i), x_.col(j), h()); });
   }
 
   template <class Weights, class Out>
   void attraction(const Weights& w, Out& out) const {
-    sum(out, [&](Index i, Index j) { return w.coeff(i, j) * kernel_->gradient(x_.col(i), x_.col(j), h()); });
+    sum(out,
+        [&](auto column, Index i, Index j) { column += w.coeff(i, j) * kernel_->gradient(x_.col(i), x_.col(j), h()); });
   }
 
   template <class Out>
   void gradient_sum(Out& out) const {
-    sum(out, [&](Index j, Index k) { return kernel_->gradient(x_.col(k), x_.col(j), h()); });
+    sum(out, [&](auto column, Index j, Index k) { column += kernel_->gradient(x_.col(k), x_.col(j), h()); });
   }
 
   template <class Derived>
-  void at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values, Matrix<Scalar>& attraction) const {
+  void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) const {
     values.resize(x_.cols(), queries.cols());
+    for (Index j = 0; j < queries.cols(); ++j)
+      for (Index i = 0; i < x_.cols(); ++i) values(i, j) = kernel_->value(x_.col(i), queries.col(j), h());
+  }
+
+  template <class Derived>
+  void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values,
+                     Matrix<Scalar>& attraction) const {
+    values_at(queries, values);
     attraction.setZero(queries.rows(), queries.cols());
     for (Index j = 0; j < queries.cols(); ++j)
-      for (Index i = 0; i < x_.cols(); ++i) {
-        values(i, j) = kernel_->value(x_.col(i), queries.col(j), h());
-        attraction.col(j) += kernel_->gradient(queries.col(j), x_.col(i), h());
-      }
+      for (Index i = 0; i < x_.cols(); ++i) attraction.col(j) += kernel_->gradient(queries.col(j), x_.col(i), h());
   }
 
  private:
   Scalar h() const { return static_cast<Scalar>(bandwidth_); }
 
-  /// Column i of out = Σ_j term(i, j).
-  template <class Out, class Term>
-  void sum(Out& out, const Term& term) const {
+  /// Column i of out = Σ_j of what add(column, i, j) adds to it. It adds in one expression: what a user's gradient
+  /// returns may refer to temporaries that do not outlive it.
+  template <class Out, class Add>
+  void sum(Out& out, const Add& add) const {
     detail::parallel_for(x_.cols(), static_cast<double>(x_.size()), [&](Index i) {
       out.col(i).setZero();
-      for (Index j = 0; j < x_.cols(); ++j) out.col(i) += term(i, j);
+      for (Index j = 0; j < x_.cols(); ++j) add(out.col(i), i, j);
     });
   }
 
@@ -207,7 +230,7 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
 template <class K, class Derived>
 Matrix<typename Derived::Scalar> gram(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
   static_assert(detail::assert_kernel<K>());
-  detail::validate(kernel.bandwidth);
+  detail::validate_kernel(kernel);
   const auto& points = x.derived().eval();
   detail::require_points("gram", "X", points);
   Gram<K, typename Derived::Scalar> result;
@@ -220,7 +243,7 @@ template <class K, class Derived>
 double bandwidth(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
   using Scalar = typename Derived::Scalar;
   static_assert(detail::assert_kernel<K>());
-  detail::validate(kernel.bandwidth);
+  detail::validate_kernel(kernel);
   const auto& points = x.derived().eval();
   detail::require_points("bandwidth", "X", points);
   detail::Points<Scalar> measured;

@@ -4,9 +4,6 @@
 #include <repel/core/product.hpp>
 #include <repel/core/types.hpp>
 
-#include <cmath>
-#include <limits>
-
 // Distances between points, and sums of their gradients: all that a kernel φ(distance / h) needs to know about space.
 //
 // A metric has two static functions, on points stored in `Points`:
@@ -23,9 +20,6 @@ namespace detail {
 
 /// Up to this many dimensions coordinate differences are both faster and more exact than a matrix product.
 inline constexpr Index kFewDimensions = 8;
-
-/// Columns handled in one piece of parallel work.
-inline constexpr Index kTile = 64;
 
 /// Points in the layout that suits their dimension.
 template <class Scalar>
@@ -106,26 +100,26 @@ struct SquaredEuclidean {
     out.resize(x.count, y.count);
     if (x.few()) return detail::distances_by_coordinate<SquaredEuclidean>(x, y, out);
     const bool self = &x == &y;
-    // What the subtraction leaves of two equal points is rounding, of this relative size; it counts as zero.
-    const Scalar noise = std::numeric_limits<Scalar>::epsilon() * std::sqrt(static_cast<Scalar>(x.dim)) / Scalar(2);
     detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
       const Index top = self ? first : 0, rows = x.count - top;
       auto block = out.block(top, first, rows, width);
       detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
-      for (Index j = 0; j < width; ++j) {
-        const auto scale = x.norms.segment(top, rows).array() + y.norms(first + j);
-        auto column = block.col(j).array();
-        column = (scale - 2 * column > noise * scale).select(scale - 2 * column, Scalar(0));
-        if (self) column(j) = 0;
-      }
+      for (Index j = 0; j < width; ++j)
+        for (Index i = self ? j : 0; i < rows; ++i) {
+          const Scalar scale = x.norms(top + i) + y.norms(first + j), difference = scale - 2 * block(i, j);
+          // Two points close to each other but far from the origin: the subtraction has lost their digits.
+          block(i, j) = difference > Scalar(0.01) * scale
+                            ? difference
+                            : (x.columns.col(top + i) - y.columns.col(first + j)).squaredNorm();
+        }
     });
   }
 
   template <class Scalar, class Weights, class Out>
   static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Out& out) {
     if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, out);
-    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-      detail::product<Scalar>(x.columns, a.middleCols(first, width), out.middleCols(first, width));
+    detail::product<Scalar>(x.columns, a, out);
+    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) out.col(j) = 2 * (a.col(j).sum() * y.columns.col(j) - out.col(j));
     });
   }

@@ -27,6 +27,10 @@ class ProgressBar {
     start_ = last_ = Clock::now();
     first_step_ = state.step;
     total_ = steps;
+    stride_ = 1;
+    silent_ = 0;
+    pending_ = 0;
+    shown_ = false;
   }
 
   template <class State>
@@ -35,18 +39,19 @@ class ProgressBar {
     if (++silent_ < stride_) return;
     const auto now = Clock::now();
     const double since = seconds(last_, now);
-    stride_ = since < 0.01 ? std::min<Index>(stride_ * 2, 1 << 16) : std::max<Index>(stride_ / 2, 1);
+    stride_ = since < 0.01 ? std::min<Index>(stride_ * 2, 1 << 16) : 1;
     silent_ = 0;
     pending_ += since;
     last_ = now;
     if (pending_ < (terminal_ ? 0.1 : 10.0)) return;
     pending_ = 0;
     shown_ = true;
-    print(info.step - first_step_, seconds(start_, now), terminal_ ? "\r" : "", terminal_ ? "" : "\n");
+    print(info.step - first_step_, seconds(start_, now), terminal_ ? "\r\x1b[K" : "", terminal_ ? "" : "\n");
   }
 
   void on_finish(const Report& report) {
-    if (terminal_ || shown_ || !report.finished()) print(report.steps, report.seconds, terminal_ ? "\r" : "", "\n");
+    if (terminal_ || shown_ || !report.finished())
+      print(report.steps, report.seconds, terminal_ ? "\r\x1b[K" : "", "\n");
     if (!report.finished()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
     std::fflush(out_);
   }
@@ -68,12 +73,13 @@ class ProgressBar {
 
   static std::string duration(double s) {
     char text[32];
+    const auto whole = static_cast<long long>(std::min(s, 1e9));
     if (s < 60)
       std::snprintf(text, sizeof text, "%.0fs", s);
     else if (s < 3600)
-      std::snprintf(text, sizeof text, "%dm%02ds", static_cast<int>(s) / 60, static_cast<int>(s) % 60);
+      std::snprintf(text, sizeof text, "%lldm%02llds", whole / 60, whole % 60);
     else
-      std::snprintf(text, sizeof text, "%dh%02dm", static_cast<int>(s) / 3600, static_cast<int>(s) / 60 % 60);
+      std::snprintf(text, sizeof text, "%lldh%02lldm", whole / 3600, whole / 60 % 60);
     return text;
   }
 

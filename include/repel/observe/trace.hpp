@@ -4,7 +4,9 @@
 
 #include <array>
 #include <fstream>
+#include <iomanip>
 #include <ios>
+#include <locale>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -59,13 +61,14 @@ class Trace {
   template <class State>
   void operator()(const State& state, const StepInfo& info) {
     if (info.step % every_ != 0) return;
-    steps_.push_back(info.step);
-    std::apply(
+    // All values first: where a figure throws, no column is longer than another.
+    const auto values = std::apply(
         [&](const auto&... figure) {
-          std::size_t c = 0;
-          (columns_[c++].push_back(static_cast<double>(figure.value(state, info))), ...);
+          return std::array<double, sizeof...(F)>{static_cast<double>(figure.value(state, info))...};
         },
         figures_);
+    steps_.push_back(info.step);
+    for (std::size_t c = 0; c < values.size(); ++c) columns_[c].push_back(values[c]);
   }
 
   const std::vector<Index>& steps() const { return steps_; }
@@ -79,9 +82,15 @@ class Trace {
 
   void write_csv(const std::string& path) const {
     std::ofstream out(path);
+    out.imbue(std::locale::classic());
     out.precision(17);
     out << "step";
-    for (const auto& name : names()) out << ',' << name;
+    for (const auto& name : names()) {
+      if (name.find_first_of(",\"\n") == std::string::npos)
+        out << ',' << name;
+      else
+        out << ',' << std::quoted(name, '"', '"');
+    }
     for (std::size_t r = 0; r < steps_.size(); ++r) {
       out << '\n' << steps_[r];
       for (const auto& column : columns_) out << ',' << column[r];

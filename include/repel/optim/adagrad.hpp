@@ -10,7 +10,7 @@ struct AdaGrad {
   double epsilon = 1e-10;
 
   void validate() const {
-    detail::require_positive("AdaGrad", "learning_rate", learning_rate);
+    detail::require_rate("AdaGrad", learning_rate);
     detail::require_positive("AdaGrad", "epsilon", epsilon);
   }
 

@@ -14,7 +14,7 @@ struct Adam {
   double epsilon = 1e-8;
 
   void validate() const {
-    detail::require_positive("Adam", "learning_rate", learning_rate);
+    detail::require_rate("Adam", learning_rate);
     detail::require_fraction_below_one("Adam", "beta1", beta1);
     detail::require_fraction_below_one("Adam", "beta2", beta2);
     detail::require_positive("Adam", "epsilon", epsilon);

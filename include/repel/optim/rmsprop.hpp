@@ -11,7 +11,7 @@ struct RmsProp {
   double epsilon = 1e-8;
 
   void validate() const {
-    detail::require_positive("RmsProp", "learning_rate", learning_rate);
+    detail::require_rate("RmsProp", learning_rate);
     detail::require_fraction_below_one("RmsProp", "decay", decay);
     detail::require_positive("RmsProp", "epsilon", epsilon);
   }

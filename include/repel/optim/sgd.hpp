@@ -11,7 +11,7 @@ struct Sgd {
   bool nesterov = false;
 
   void validate() const {
-    detail::require_positive("Sgd", "learning_rate", learning_rate);
+    detail::require_rate("Sgd", learning_rate);
     detail::require_fraction_below_one("Sgd", "momentum", momentum);
     if (nesterov && momentum == 0) detail::fail("Sgd", "momentum is 0, but nesterov needs it to be larger");
   }
@@ -23,7 +23,6 @@ struct Sgd {
 
   template <class P>
   Memory<P> init(const P& particles) const {
-    if (momentum == 0) return {};
     return {P::Zero(particles.rows(), particles.cols())};
   }
 

@@ -18,10 +18,7 @@ struct Svgd {
     Matrix<Scalar> driving, repulsion;  // S K and G
   };
 
-  void validate() const {
-    detail::validate(kernel);
-    detail::validate(kernel.bandwidth);
-  }
+  void validate() const { detail::validate_kernel(kernel); }
 
   template <class Z, class S, class Workspace, class Phi>
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {

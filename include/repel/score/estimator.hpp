@@ -16,6 +16,9 @@
 //       out /= gram.values().sum();
 //     }
 //   };
+//   template <class Kernel>
+//   MyEstimator(Kernel) -> MyEstimator<Kernel>;                       // clang before 17 needs it for
+//   MyEstimator{Rbf{}}
 //
 // Buffers that should outlive a step go into a nested `template <class Scalar> struct Workspace`, which score then
 // gets as its second argument. An estimator that is defined away from the particles also has
@@ -73,8 +76,7 @@ consteval bool assert_estimator() {
 template <class E>
 void validate_estimator(const E& estimator) {
   validate(estimator);
-  validate(estimator.kernel);
-  validate(estimator.kernel.bandwidth);
+  validate_kernel(estimator.kernel);
 }
 
 }  // namespace detail

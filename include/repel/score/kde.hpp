@@ -32,7 +32,7 @@ struct Kde {
   void score_at(Gram& gram, Workspace& workspace, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
     Matrix<Scalar> values;
-    gram.at(queries, values, out);
+    gram.attraction_at(queries, values, out);
     workspace.sums = values.colwise().sum();
     for (Index j = 0; j < out.cols(); ++j)
       if (!(workspace.sums(j) > 1000 * std::numeric_limits<Scalar>::min()))

@@ -29,6 +29,8 @@ struct Sge {
 };
 Sge()->Sge<>;
 template <class Kernel>
-Sge(Kernel, double = 0) -> Sge<Kernel>;
+Sge(Kernel) -> Sge<Kernel>;
+template <class Kernel>
+Sge(Kernel, double) -> Sge<Kernel>;
 
 }  // namespace repel

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/score/estimator.hpp>
@@ -67,8 +68,8 @@ struct Ssge {
   template <class Gram, class Workspace, class Queries, class Out>
   void score_at(Gram& gram, Workspace& w, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
-    Matrix<Scalar> cross, unused, coefficients(queries.rows(), gram.values().cols());
-    gram.at(queries, cross, unused);
+    Matrix<Scalar> cross, coefficients(queries.rows(), gram.values().cols());
+    gram.values_at(queries, cross);
     gram.gradient_sum(coefficients);
     if constexpr (all) {
       w.solver.factorise("Ssge", gram.values(), ridge);
@@ -91,7 +92,9 @@ struct Ssge {
     w.shifted = gram.values();
     w.shifted.diagonal().array() += static_cast<Scalar>(ridge);
     if (!w.eigen) w.eigen.emplace(w.shifted.cols());
-    w.eigen->compute(w.shifted);
+    // In a region of its own, so that Eigen's products in there keep to one thread (see parallel.hpp).
+    detail::parallel_for(1, static_cast<double>(w.shifted.size() * w.shifted.cols()),
+                         [&](Index) { w.eigen->compute(w.shifted); });
     if (w.eigen->info() != Eigen::Success) detail::fail("Ssge", "the eigenvalues of K + ridge I did not converge");
     w.kept = eigenpairs.keep(w.eigen->eigenvalues());
     const Scalar smallest = values(w)(0), largest = w.eigen->eigenvalues()(w.shifted.cols() - 1);
@@ -118,7 +121,9 @@ struct Ssge {
 };
 Ssge()->Ssge<>;
 template <class Kernel>
-Ssge(Kernel, double = 0) -> Ssge<Kernel>;
+Ssge(Kernel) -> Ssge<Kernel>;
+template <class Kernel>
+Ssge(Kernel, double) -> Ssge<Kernel>;
 template <class Kernel, class Eigenpairs>
 Ssge(Kernel, double, Eigenpairs) -> Ssge<Kernel, Eigenpairs>;
 

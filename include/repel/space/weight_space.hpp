@@ -4,6 +4,9 @@
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
+#include <concepts>
+#include <functional>
+#include <limits>
 #include <utility>
 
 namespace repel {
@@ -12,6 +15,13 @@ namespace repel {
 template <class T, class P>
 concept Target = requires(T& target, const P& w, P& g) {
   target(w, g);
+};
+
+/// What the sampler reads and writes at the positions where the particles interact.
+template <class Z>
+struct PositionBuffers {
+  Z force;  ///< S = ∇ log p at the positions
+  Z phi;    ///< the rule's direction at the positions
 };
 
 /// A space is where the particles interact, seen from the sampler: evaluate() forms the positions the kernel looks at
@@ -23,10 +33,7 @@ class WeightSpace {
   static constexpr const char* name = "weight_space";
 
   template <class P>
-  struct Workspace {
-    P force;  ///< S = ∇ log p at the positions
-    P phi;    ///< the rule's direction at the positions
-  };
+  using Workspace = PositionBuffers<P>;
 
   template <class T>
   explicit WeightSpace(T&& target) : target_(std::forward<T>(target)) {}
@@ -48,6 +55,7 @@ class WeightSpace {
 
   template <class P>
   void evaluate(const P& particles, Workspace<P>& w) {
+    detail::require_same_shape(name, "state.particles", particles, "at init()", w.phi);
     target_(particles, w.force);
     detail::require_same_shape(name, "the gradient written by the target", w.force, "the particles", particles);
   }
@@ -67,24 +75,31 @@ class WeightSpace {
 };
 
 /// A target from a function of one particle, f(w, g) with w and g columns of length d; particles run in parallel where
-/// OpenMP is enabled, so f must not write shared data.
+/// OpenMP is enabled, so f must not write shared data. std::ref(f) is kept by reference.
 template <class F>
 struct PerParticle {
   F f;
 
-  void begin_step(Index step) requires requires(F& g) { g.begin_step(step); }
+  void begin_step(Index step) requires requires(F& function) { function.begin_step(step); }
   { f.begin_step(step); }
 
   template <class W, class G>
-  requires requires(F& function, const W& w, G& g) { function(w.col(0), g.col(0)); }
   void operator()(const W& w, G& g) {
-    // A user's function is taken to be worth a thread from a few hundred coordinates on.
-    detail::parallel_for(w.cols(), 1000 * static_cast<double>(w.rows()), [&](Index j) { f(w.col(j), g.col(j)); });
+    static_assert(
+        std::invocable<F&, decltype(w.col(0)), decltype(g.col(0))&>,
+        "repel::per_particle: f must be callable as f(w, g), where w is one particle, a column (const), and g "
+        "the column that receives the gradient of its log posterior; both may be auto& or Eigen::Ref");
+    // A user's function is taken to be worth a thread from a hundred coordinates on.
+    detail::parallel_for(w.cols(), 1000 * static_cast<double>(w.rows()), [&](Index j) {
+      const auto particle = w.col(j);
+      auto gradient = g.col(j);
+      f(particle, gradient);
+    });
   }
 };
 
 template <class F>
-PerParticle<std::decay_t<F>> per_particle(F&& f) {
+PerParticle<std::unwrap_ref_decay_t<F>> per_particle(F&& f) {
   return {std::forward<F>(f)};
 }
 
