@@ -57,6 +57,13 @@ inline std::string tabulate(const std::function<double(double)>& f, double low, 
   return text;
 }
 
+/// As one word of a shell command.
+inline std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 inline double largest(const std::function<double(double)>& f, double low, double high) {
   double top = 0;
   for (int i = 0; i <= 200; ++i) top = std::max(top, f(low + (high - low) * i / 200));
@@ -144,7 +151,7 @@ inline bool draw_panels(const std::string& name, const std::filesystem::path& ou
   gp << "\nunset multiplot\n";
   write_file(out / (name + ".gp"), gp.str());
 
-  const std::string command = "cd '" + out.string() + "' && gnuplot '" + name + ".gp'";
+  const std::string command = "cd " + detail::quoted(out.string()) + " && gnuplot " + name + ".gp";
   if (std::system("command -v gnuplot > /dev/null 2>&1") != 0) {
     std::cout << "no gnuplot here: the picture's data and script are written; draw it with\n  " << command << '\n';
     return false;

@@ -46,12 +46,15 @@ class ProgressBar {
     if (pending_ < (terminal_ ? 0.1 : 10.0)) return;
     pending_ = 0;
     shown_ = true;
-    print(info.step - first_step_, seconds(start_, now), terminal_ ? "\r\x1b[K" : "", terminal_ ? "" : "\n");
+    const Index done = info.step - first_step_;
+    const double elapsed = seconds(start_, now);
+    const double left = elapsed * static_cast<double>(total_ - done) / static_cast<double>(done);
+    print(done, elapsed, duration(left) + " left", terminal_ ? "" : "\n");
   }
 
   void on_finish(const Report& report) {
     if (terminal_ || shown_ || !report.finished())
-      print(report.steps, report.seconds, terminal_ ? "\r\x1b[K" : "", "\n");
+      print(report.steps, report.seconds, "in " + duration(report.seconds), "\n");
     if (!report.finished()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
     std::fflush(out_);
   }
@@ -75,7 +78,7 @@ class ProgressBar {
     char text[32];
     const auto whole = static_cast<long long>(std::min(s, 1e9));
     if (s < 60)
-      std::snprintf(text, sizeof text, "%.0fs", s);
+      std::snprintf(text, sizeof text, s < 10 ? "%.1fs" : "%.0fs", s);
     else if (s < 3600)
       std::snprintf(text, sizeof text, "%lldm%02llds", whole / 60, whole % 60);
     else
@@ -85,10 +88,9 @@ class ProgressBar {
 
   std::string prefix() const { return label_.empty() ? "" : label_ + ": "; }
 
-  void print(Index done, double elapsed, const char* before, const char* after) const {
+  void print(Index done, double elapsed, const std::string& time, const char* end) const {
     const double fraction = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 1;
     const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
-    const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
     std::string bar;
     if (terminal_) {
       constexpr int width = 30;
@@ -96,9 +98,9 @@ class ProgressBar {
       bar = "[" + std::string(static_cast<std::size_t>(full), '#') +
             std::string(static_cast<std::size_t>(width - full), '.') + "] ";
     }
-    std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s left %s", before, prefix().c_str(),
-                 bar.c_str(), 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate,
-                 duration(left).c_str(), after);
+    const char* begin = terminal_ ? "\r\x1b[K" : "";  // over the last line, erasing what is left of it
+    std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s%s", begin, prefix().c_str(), bar.c_str(),
+                 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate, time.c_str(), end);
     std::fflush(out_);
   }
 
