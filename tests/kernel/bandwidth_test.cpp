@@ -54,6 +54,26 @@ TEST_CASE("the median rules agree with sorting, for odd and even counts", "[band
     }
 }
 
+TEST_CASE("the median of thousands of distances is exact, however they are distributed", "[bandwidth]") {
+  // Above a thousand pairs a sample narrows the search down; it must never change the answer.
+  for (const Index n : {46, 47, 101, 150}) {
+    Mat random = Mat::Random(2, n), clusters = random * 1e-6, line = Mat::Zero(2, n), few = Mat::Zero(2, n);
+    clusters.rightCols(n / 2).array() += 1;
+    for (Index j = 0; j < n; ++j) {
+      line(0, j) = static_cast<double>(j * j);  // sorted within columns, many scales
+      few(0, j) = static_cast<double>(j % 3);   // three distinct values
+    }
+    for (const Mat& x : {random, clusters, line, few}) {
+      CAPTURE(n, x(0, n - 1));
+      const double all = test::sorted_median(all_distances(x, test::squared_distance));
+      const double pairs = test::sorted_median(pair_distances(x, test::squared_distance));
+      CHECK(repel::bandwidth(repel::Rbf{}, x) * std::log(static_cast<double>(n) + 1) == Approx(all).epsilon(1e-14));
+      CHECK(repel::bandwidth(repel::Rbf{repel::PairMedianBandwidth{}}, x) * std::log(static_cast<double>(n)) ==
+            Approx(pairs).epsilon(1e-14));
+    }
+  }
+}
+
 TEST_CASE("the median rules give the golden bandwidths", "[bandwidth][golden]") {
   for (const std::string set : {"kernel_n8_d3", "kernel_n20_d2"}) {
     const Mat x = test::golden(set + "/X.csv");

@@ -28,16 +28,16 @@ namespace detail {
 /// Copies the strictly lower triangle onto the upper one, block by block to be kind to the cache.
 template <class Scalar>
 void mirror_lower(Matrix<Scalar>& m) {
-  constexpr Index width = 32;
+  constexpr Index width = 8;
   const Index n = m.cols();
   for (Index j = 0; j < n; j += width) {
     const Index w = std::min(width, n - j);
     for (Index c = 0; c < w; ++c)
       for (Index r = 0; r < c; ++r) m(j + r, j + c) = m(j + c, j + r);
-    for (Index i = j + w; i < n; i += width) {
-      const Index h = std::min(width, n - i);
-      m.block(j, i, w, h) = m.block(i, j, h, w).transpose();
-    }
+    Index i = j + w;
+    for (; i + width <= n; i += width)
+      m.template block<width, width>(j, i) = m.template block<width, width>(i, j).transpose();
+    if (i < n) m.block(j, i, w, n - i) = m.block(i, j, n - i, w).transpose();
   }
 }
 
