@@ -61,7 +61,8 @@ inline std::string fixed(double value, int digits) {
   out.setf(std::ios::fixed);
   out.precision(digits);
   out << value;
-  return out.str();
+  const std::string text = out.str();
+  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;  // no "-0.00"
 }
 
 }  // namespace example

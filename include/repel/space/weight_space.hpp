@@ -35,8 +35,7 @@ class WeightSpace {
   template <class P>
   using Workspace = PositionBuffers<P>;
 
-  template <class T>
-  explicit WeightSpace(T&& target) : target_(std::forward<T>(target)) {}
+  explicit WeightSpace(UserTarget target) : target_(std::forward<UserTarget>(target)) {}  // a value, or a reference
 
   template <class P>
   Workspace<P> init(const P& particles) const {
