@@ -40,11 +40,10 @@ inline auto repulsion() {
 
 /// An observer that keeps chosen figures of every step (or of every k-th):
 ///
-///   repel::Trace trace{repel::figures::bandwidth(),
-///                      repel::Figure{"mean x", [](const auto& state, const auto&) { return
-///                      state.particles.row(0).mean(); }}};
+///   auto mean = [](const auto& state, const auto&) { return state.particles.mean(); };
+///   repel::Trace trace{repel::figures::bandwidth(), repel::Figure{"mean", mean}};
 ///   repel::run(sampler, state, 1000, trace);
-///   trace.column("mean x");                 // std::vector<double>, beside trace.steps()
+///   trace.column("mean");                   // std::vector<double>, beside trace.steps()
 ///   trace.write_csv("trace.csv");
 template <class... F>
 class Trace {

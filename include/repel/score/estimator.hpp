@@ -17,8 +17,7 @@
 //     }
 //   };
 //   template <class Kernel>
-//   MyEstimator(Kernel) -> MyEstimator<Kernel>;                       // clang before 17 needs it for
-//   MyEstimator{Rbf{}}
+//   MyEstimator(Kernel) -> MyEstimator<Kernel>;                       // for clang before 17
 //
 // Buffers that should outlive a step go into a nested `template <class Scalar> struct Workspace`, which score then
 // gets as its second argument. An estimator that is defined away from the particles also has

@@ -55,7 +55,7 @@ class WeightSpace {
   template <class P>
   void evaluate(const P& particles, Workspace<P>& w) {
     detail::require_same_shape(name, "state.particles", particles, "at init()", w.phi);
-    target_(particles, w.force);
+    if constexpr (Target<UserTarget, P>) target_(particles, w.force);  // init() has said what is wrong otherwise
     detail::require_same_shape(name, "the gradient written by the target", w.force, "the particles", particles);
   }
 
