@@ -13,6 +13,13 @@ using repel::StepInfo;
 
 namespace {
 
+struct Counts {
+  int starts = 0, steps = 0, ends = 0;
+  void on_start(const auto&, Index) { ++starts; }
+  void operator()(const auto&, const StepInfo&) { ++steps; }
+  void on_finish(const Report&) { ++ends; }
+};
+
 auto make_sampler() {
   return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Svgd{}, repel::Sgd{.learning_rate = 0.1});
 }
@@ -81,6 +88,23 @@ TEST_CASE("a run stops at a step that is not finite and says where", "[run]") {
   CHECK(seen == 3);
   CHECK(state.step == 3);
   CHECK_THAT(report.message, contains("stopped at step 4: particle 2"));
+}
+
+TEST_CASE("an observer by reference is told of start and end as well, and of the end once", "[run]") {
+  Counts counts;
+  auto sampler = make_sampler();
+  auto state = sampler.init(repel::normal(2, 5, 1));
+  repel::run(sampler, state, 5, std::ref(counts));
+  CHECK(counts.starts == 1);
+  CHECK(counts.steps == 5);
+  CHECK(counts.ends == 1);
+  struct Thrower {
+    bool operator()(const decltype(state)&, const StepInfo&) const { return true; }
+    void on_finish(const Report&) const { throw std::runtime_error("late"); }
+  };
+  CHECK_THROWS_WITH(repel::run(sampler, state, 5, counts, Thrower{}), "late");
+  CHECK(counts.ends == 2);
+  CHECK_THROWS_WITH((repel::ProgressBar{"x", nullptr}), "repel::ProgressBar: out is null, but must be an open file");
 }
 
 TEST_CASE("StopWhen stops by a predicate", "[run][observe]") {

@@ -231,6 +231,21 @@ TEST_CASE("bad input is refused by name before anything moves", "[sampler][bad-i
   CHECK_THROWS_WITH(wrong.step(state),
                     "repel::weight_space: the gradient written by the target is 3x3, but must be "
                     "2x6 like the particles");
+  auto once = repel::weight_space(
+      [n = 0](const auto& w, auto&& g) mutable {
+        if (++n == 1)
+          g = Eigen::MatrixXd::Zero(1, 1);
+        else
+          g.col(w.cols() - 1).setZero();  // relies on the shape that was promised
+      },
+      repel::Map{});
+  auto resized = once.init(repel::normal(2, 6, 11));
+  CHECK_THROWS_WITH(once.step(resized), contains("is 1x1, but must be 2x6"));
+  CHECK_FALSE(once.step(resized).finite);  // the other columns were never written
+  auto moved_from = wrong.init(repel::normal(2, 6, 11));
+  const auto kept = std::move(moved_from);
+  CHECK_THROWS_WITH(wrong.step(moved_from),
+                    "repel::weight_space: state.particles is empty, but must be as init() made it");
   auto forgetful = repel::weight_space([](const auto&, auto&&) {}, repel::Map{});
   auto untouched = forgetful.init(repel::normal(2, 6, 11));
   CHECK_FALSE(forgetful.step(untouched).finite);

@@ -4,6 +4,7 @@
 #include <repel/sampler.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,16 @@ struct Report {
 };
 
 namespace detail {
+
+/// The observer itself, or the one that std::ref refers to.
+template <class Observer>
+Observer& unwrap(Observer& observer) {
+  return observer;
+}
+template <class Observer>
+Observer& unwrap(std::reference_wrapper<Observer>& observer) {
+  return observer.get();
+}
 
 template <class Observer, class State>
 bool tell_step(Observer& observer, const State& state, const StepInfo& info) {
@@ -87,29 +98,32 @@ Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observer
   const auto start = std::chrono::steady_clock::now();
   Report report;
   report.last.step = state.step;
-  const auto finish = [&](Report::Stop stop) {
-    report.stop = stop;
+  const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
-    (detail::tell_finish(observers, std::as_const(report)), ...);
-    return report;
+    (detail::tell_finish(detail::unwrap(observers), std::as_const(report)), ...);
   };
 
   try {
-    (detail::tell_start(observers, std::as_const(state), steps), ...);
-    while (report.steps < steps) {
+    (detail::tell_start(detail::unwrap(observers), std::as_const(state), steps), ...);
+    while (report.steps < steps && report.finished()) {
       report.last = sampler.step(state);
-      if (!report.last.finite) return finish(Report::Stop::not_finite);
+      if (!report.last.finite) {
+        report.stop = Report::Stop::not_finite;
+        break;
+      }
       ++report.steps;
-      bool stop = false;
-      ((stop |= detail::tell_step(observers, state, report.last)), ...);  // all are told, in order, whoever stops
-      if (stop) return finish(Report::Stop::by_observer);
+      bool stop = false;  // all are told, in order, whoever stops
+      ((stop |= detail::tell_step(detail::unwrap(observers), state, report.last)), ...);
+      if (stop) report.stop = Report::Stop::by_observer;
     }
   } catch (...) {
-    finish(Report::Stop::by_exception);
+    report.stop = Report::Stop::by_exception;
+    finish();
     throw;
   }
-  return finish(Report::Stop::finished);
+  finish();
+  return report;
 }
 
 }  // namespace repel

@@ -27,4 +27,5 @@ TEST_CASE("bad sizes are refused by name", "[random]") {
   CHECK_THROWS_WITH(repel::normal(0, 3, 1), "repel::normal: dim is 0, but must be at least 1");
   CHECK_THROWS_WITH(repel::normal(2, -1, 1), "repel::normal: count is -1, but must be at least 1");
   CHECK_THROWS_AS(repel::normal(2, 2, 1, -1.0), std::invalid_argument);
+  CHECK_THROWS_WITH(repel::normal<float>(2, 2, 1, 1e300), contains("repel::normal: sd is 1e+300, but must be at most"));
 }

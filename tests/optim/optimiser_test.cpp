@@ -38,6 +38,18 @@ TEMPLATE_TEST_CASE("the optimisers reproduce PyTorch's updates", "[optim][golden
   compare<TestType>(repel::RmsProp{.learning_rate = 0.02}, "rmsprop");
 }
 
+TEST_CASE("a zero direction moves nothing, whatever epsilon rounds to", "[optim][degenerate]") {
+  const auto check = [](const auto& optimiser) {
+    Eigen::MatrixXf particles = Eigen::MatrixXf::Ones(2, 2);
+    auto memory = optimiser.init(particles);
+    optimiser.update(memory, 1, Eigen::MatrixXf::Zero(2, 2).eval(), particles);
+    CHECK(particles == Eigen::MatrixXf::Ones(2, 2));
+  };
+  check(repel::Adam{.epsilon = 1e-50});
+  check(repel::AdaGrad{.epsilon = 1e-50});
+  check(repel::RmsProp{.epsilon = 1e-50});
+}
+
 TEST_CASE("the optimisers' settings are checked", "[optim][bad-input]") {
   CHECK_THROWS_WITH(repel::Adam{.learning_rate = 0}.validate(),
                     "repel::Adam: learning_rate is 0, but must be larger than 0 and at most 1e9");

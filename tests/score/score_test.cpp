@@ -2,6 +2,7 @@
 #include "support/oracle.hpp"
 #include "support/tolerance.hpp"
 
+#include <repel/core/random.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
 #include <repel/score/blob.hpp>
@@ -152,6 +153,11 @@ TEST_CASE("bad settings and points are refused by name", "[score][bad-input]") {
   nan(1, 3) = std::nan("");
   CHECK_THROWS_WITH(estimate_score(repel::Kde{}, nan), "repel::estimate_score: X(1, 3) is nan, but must be finite");
   CHECK_THROWS_WITH(estimate_score(repel::Kde{}, x, nan), contains("queries(1, 3) is nan"));
+  CHECK_THROWS_WITH(estimate_score(repel::Sge{repel::Rbf{}, 1e39}, x.cast<float>().eval()),
+                    "repel::Sge: ridge is 1e+39, but must be within the range of 32-bit numbers");
+  // Sums of kernel gradients that overflow: 1/h is near the largest float.
+  CHECK_THROWS_WITH(estimate_score(repel::Kde{repel::Laplace{}}, (repel::normal<float>(2, 200, 3) * 3e-38f).eval()),
+                    contains("is not finite, but must be"));
   // A singular kernel matrix without a ridge.
   Mat twin = x;
   twin.col(5) = twin.col(2);

@@ -57,6 +57,14 @@ inline void require_rate(const char* where, double value) {
     fail(where, "learning_rate is ", value, ", but must be larger than 0 and at most 1e9");
 }
 
+/// A setting in the particles' scalar type.
+template <class Scalar>
+Scalar require_in_range(const char* where, const char* name, double value) {
+  if (!std::isfinite(static_cast<Scalar>(value)))
+    fail(where, name, " is ", value, ", but must be within the range of ", 8 * sizeof(Scalar), "-bit numbers");
+  return static_cast<Scalar>(value);
+}
+
 /// For decay rates and momenta: 0 ≤ value < 1.
 inline void require_fraction_below_one(const char* where, const char* name, double value) {
   if (!(value >= 0 && value < 1)) fail(where, name, " is ", value, ", but must be at least 0 and below 1");
@@ -89,6 +97,17 @@ void require_same_shape(const char* where, const char* name, const A& value, con
   if (value.rows() != expected.rows() || value.cols() != expected.cols())
     fail(where, name, " is ", value.rows(), "x", value.cols(), ", but must be ", expected.rows(), "x", expected.cols(),
          " like ", other);
+}
+
+/// For what a direct function returns: the input may be usable and yet take the arithmetic out of its range.
+template <class Derived>
+void require_finite_result(const char* where, const Eigen::MatrixBase<Derived>& result, double h) {
+  if (result.allFinite()) return;
+  for (Index j = 0; j < result.cols(); ++j)
+    if (!result.col(j).allFinite())
+      fail(where, "the result for column ", j, " is not finite, but must be: with the bandwidth h = ", h,
+           " these points leave the range of ", 8 * sizeof(typename Derived::Scalar),
+           "-bit numbers, or sums of k vanish");
 }
 
 /// The first column that holds an unusable value, or -1.

@@ -45,6 +45,9 @@ Matrix<Scalar> normal(Index dim, Index count, std::uint64_t seed, double sd = 1)
   if (dim < 1) detail::fail("normal", "dim is ", dim, ", but must be at least 1");
   if (count < 1) detail::fail("normal", "count is ", count, ", but must be at least 1");
   detail::require_non_negative("normal", "sd", sd);
+  if (sd > static_cast<double>(detail::largest_coordinate<Scalar>()))
+    detail::fail("normal", "sd is ", sd, ", but must be at most ", detail::largest_coordinate<Scalar>(), " for ",
+                 8 * sizeof(Scalar), "-bit numbers");
   Random random(seed);
   Matrix<Scalar> draws(dim, count);
   for (Index j = 0; j < count; ++j)

@@ -67,6 +67,7 @@ class ProgressBar {
   }
 
   static bool is_terminal(std::FILE* file) {
+    if (file == nullptr) detail::fail("ProgressBar", "out is null, but must be an open file");
 #ifdef _WIN32
     return _isatty(_fileno(file)) != 0;
 #else

@@ -29,7 +29,7 @@ struct AdaGrad {
     using Scalar = typename P::Scalar;
     memory.square.array() += phi.array().square();
     particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
-                         (memory.square.array().sqrt() + static_cast<Scalar>(epsilon));
+                         (memory.square.array().sqrt() + detail::positive_epsilon<Scalar>(epsilon));
   }
 };
 

@@ -39,8 +39,8 @@ struct Adam {
     memory.mean = static_cast<Scalar>(beta1) * memory.mean + static_cast<Scalar>(1 - beta1) * phi;
     memory.square.array() =
         static_cast<Scalar>(beta2) * memory.square.array() + static_cast<Scalar>(1 - beta2) * phi.array().square();
-    particles.array() +=
-        rate * memory.mean.array() / (memory.square.array().sqrt() / correction + static_cast<Scalar>(epsilon));
+    particles.array() += rate * memory.mean.array() /
+                         (memory.square.array().sqrt() / correction + detail::positive_epsilon<Scalar>(epsilon));
   }
 };
 

@@ -3,6 +3,9 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 
+#include <algorithm>
+#include <limits>
+
 // Optimisers: from the ascent direction Φ to a move of the particles.
 //
 // An optimiser is a value of settings with two members; what it remembers between steps lives in the sampler's state:
@@ -31,6 +34,12 @@ concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) {
 };
 
 namespace detail {
+
+/// ε in the particles' scalar type, where it must not round to 0: 0 / 0 would follow.
+template <class Scalar>
+Scalar positive_epsilon(double epsilon) {
+  return std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
+}
 
 template <class O>
 consteval bool assert_optimiser() {

@@ -32,7 +32,7 @@ struct RmsProp {
     memory.square.array() =
         static_cast<Scalar>(decay) * memory.square.array() + static_cast<Scalar>(1 - decay) * phi.array().square();
     particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
-                         (memory.square.array().sqrt() + static_cast<Scalar>(epsilon));
+                         (memory.square.array().sqrt() + detail::positive_epsilon<Scalar>(epsilon));
   }
 };
 

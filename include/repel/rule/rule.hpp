@@ -58,7 +58,8 @@ Matrix<typename Derived::Scalar> direction(const R& rule, const Eigen::MatrixBas
   detail::require_usable("direction", "grad_log_p", gradient);
   WorkspaceOf<R, Scalar> workspace;
   Matrix<Scalar> phi(points.rows(), points.cols());
-  rule.direction(points, gradient, workspace, phi);
+  const Forces forces = rule.direction(points, gradient, workspace, phi);
+  detail::require_finite_result("direction", phi, forces.bandwidth);
   return phi;
 }
 

@@ -93,6 +93,7 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   gram.update(estimator.kernel, points);
   Matrix<Scalar> out(points.rows(), points.cols());
   estimator.score(gram, workspace, out);
+  detail::require_finite_result("estimate_score", out, gram.bandwidth());
   return out;
 }
 
@@ -119,6 +120,7 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   gram.update(estimator.kernel, points);
   Matrix<Scalar> out(at.rows(), at.cols());
   estimator.score_at(gram, workspace, at, out);
+  detail::require_finite_result("estimate_score", out, gram.bandwidth());
   return out;
 }
 

@@ -23,7 +23,7 @@ struct Kde {
 
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& workspace, Out& out) const {
-    workspace.sums = gram.values().colwise().sum();  // at least k(x, x) > 0
+    workspace.sums = gram.values().colwise().sum();  // at least 1 for kernels of a distance
     gram.attraction(out);
     out.array().rowwise() /= workspace.sums.array();
   }

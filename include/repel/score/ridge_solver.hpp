@@ -15,7 +15,7 @@ class RidgeSolver {
  public:
   void factorise(const char* where, const Matrix<Scalar>& kernel_matrix, double ridge) {
     factor_ = kernel_matrix;
-    factor_.diagonal().array() += static_cast<Scalar>(ridge);
+    factor_.diagonal().array() += require_in_range<Scalar>(where, "ridge", ridge);
     const Scalar rounding = 8 * std::numeric_limits<Scalar>::epsilon() * factor_.diagonal().maxCoeff();
     const Eigen::LLT<Eigen::Ref<Matrix<Scalar>>> cholesky(factor_);  // in place: L in the lower triangle
     // The diagonal of L holds the square roots of the pivots; a pivot of rounding size means a singular matrix.

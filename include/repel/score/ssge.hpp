@@ -90,7 +90,7 @@ struct Ssge {
   void decompose(Gram& gram, Workspace& w) const {
     using Scalar = typename std::remove_cvref_t<decltype(gram.values())>::Scalar;
     w.shifted = gram.values();
-    w.shifted.diagonal().array() += static_cast<Scalar>(ridge);
+    w.shifted.diagonal().array() += detail::require_in_range<Scalar>("Ssge", "ridge", ridge);
     if (!w.eigen) w.eigen.emplace(w.shifted.cols());
     // In a region of its own, so that Eigen's products in there keep to one thread (see parallel.hpp).
     detail::parallel_for(1, static_cast<double>(w.shifted.size() * w.shifted.cols()),

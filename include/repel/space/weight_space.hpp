@@ -43,9 +43,7 @@ class WeightSpace {
                   "repel::weight_space: the target must be callable as target(w, g), where w is the d x n matrix of "
                   "particles (const) and g the d x n matrix that receives the gradient of the log posterior; for a "
                   "function of a single particle use repel::per_particle(f)");
-    // NaN, so that a target which forgets to write its gradient is noticed at the first step.
-    const auto nan = std::numeric_limits<typename P::Scalar>::quiet_NaN();
-    return {P::Constant(particles.rows(), particles.cols(), nan), P::Zero(particles.rows(), particles.cols())};
+    return {unwritten(particles), P::Zero(particles.rows(), particles.cols())};
   }
 
   void begin_step(Index step) {
@@ -54,7 +52,10 @@ class WeightSpace {
 
   template <class P>
   void evaluate(const P& particles, Workspace<P>& w) {
+    if (particles.size() == 0) detail::fail(name, "state.particles is empty, but must be as init() made it");
     detail::require_same_shape(name, "state.particles", particles, "at init()", w.phi);
+    if (w.force.rows() != particles.rows() || w.force.cols() != particles.cols())
+      w.force = unwritten(particles);                                  // the target has resized it
     if constexpr (Target<UserTarget, P>) target_(particles, w.force);  // init() has said what is wrong otherwise
     detail::require_same_shape(name, "the gradient written by the target", w.force, "the particles", particles);
   }
@@ -70,6 +71,12 @@ class WeightSpace {
   }
 
  private:
+  /// NaN, so that a target which forgets to write its gradient is noticed at the first step.
+  template <class P>
+  static P unwritten(const P& particles) {
+    return P::Constant(particles.rows(), particles.cols(), std::numeric_limits<typename P::Scalar>::quiet_NaN());
+  }
+
   UserTarget target_;
 };
 
