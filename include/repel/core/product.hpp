@@ -4,7 +4,7 @@
 #include <repel/core/types.hpp>
 
 // The dense products of the library, behind one signature each. Written in place, every product would be compiled anew
-// for its own types of operands, at about a second each; here a program compiles each of them once per scalar type.
+// for its own types of operands, which takes the compiler long; here a program compiles each of them once per scalar type.
 // Columns of the result are shared out in tiles of a fixed width (see parallel.hpp).
 
 namespace repel::detail {

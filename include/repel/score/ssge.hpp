@@ -19,7 +19,7 @@ namespace repel {
 /// K + ηI that `eigenpairs` keeps:
 ///   ∇ log ρ(x) = −G U Λ⁻² Uᵀ K(X, x)
 /// Unlike SGE it is defined at any x. With all eigenpairs U Λ⁻² Uᵀ = (K + ηI)⁻², so a Cholesky factorisation stands in
-/// for the eigenvectors: an order of magnitude faster, and the same to rounding.
+/// for the eigenvectors: several times faster, and the same to rounding.
 template <class Kernel = Rbf<>, class Eigenpairs = AllEigenpairs>
 struct Ssge {
   static_assert(detail::assert_kernel<Kernel>());
