@@ -5,6 +5,7 @@
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
 #include <repel/rule/rule.hpp>
+#include <repel/space/function_space.hpp>
 #include <repel/space/weight_space.hpp>
 
 #include <functional>
@@ -39,7 +40,7 @@ struct StepBuffers {
 };
 
 /// The stepper: a space, an update rule, an optimiser and an annealing schedule. Holds settings (and the user's target)
-/// only; everything that moves is in the State. Build it with weight_space().
+/// only; everything that moves is in the State. Build it with weight_space() or function_space().
 template <class Space, class UpdateRule, class Optim, class Anneal>
 class Sampler {
   template <class P>
@@ -80,7 +81,6 @@ class Sampler {
                   "that steps it");
     auto& [particles, steps, memory, workspace] = state;
     auto& force = workspace.space.force;
-    auto& phi = workspace.space.phi;
     StepInfo info{.step = steps + 1};
     const auto usable = [&info](const auto& values) {
       if (detail::all_usable(values)) return true;
@@ -95,7 +95,7 @@ class Sampler {
     const auto& positions = space_.positions(particles, workspace.space);
     if (!usable(positions) || !usable(force)) return info;
 
-    const Forces forces = rule_.direction(positions, force, workspace.rule, phi);
+    const Forces forces = apply_rule(positions, workspace);
     info.bandwidth = forces.bandwidth;
     info.driving = forces.driving;
     info.repulsion = forces.repulsion;
@@ -108,11 +108,38 @@ class Sampler {
   }
 
  private:
+  /// The rule's direction, with the space's way back from where the kernel looks, if it has one.
+  template <class Z, class Buffers>
+  Forces apply_rule(const Z& positions, Buffers& w) {
+    if constexpr (requires { space_.pull_from_view(w.space, w.space.phi); }) {
+      const auto pull = [&](const auto& v) -> const auto& { return space_.pull_from_view(w.space, v); };
+      static_assert(requires { rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull); },
+                    "repel::function_space: where the model has look() and look_back(), the rule's direction() must take "
+                    "a fifth argument, the way back from where the kernel looks (see rule/rule.hpp)");
+      return rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull);
+    } else {
+      return rule_.direction(positions, w.space.force, w.rule, w.space.phi);
+    }
+  }
+
   Space space_;
   UpdateRule rule_;
   Optim optimiser_;
   Anneal annealing_;
 };
+
+namespace detail {
+
+template <class Space, class T, class UpdateRule, class Optim, class Anneal>
+auto make_sampler(T&& target, UpdateRule rule, Optim optimiser, Anneal annealing) {
+  static_assert(assert_rule<UpdateRule>());
+  static_assert(assert_optimiser<Optim>());
+  static_assert(Annealing<Anneal>, "repel: annealing must be callable with a step and return the factor, a double");
+  return Sampler<Space, UpdateRule, Optim, Anneal>(Space(std::forward<T>(target)), std::move(rule),
+                                                   std::move(optimiser), std::move(annealing));
+}
+
+}  // namespace detail
 
 /// A sampler on the particles themselves.
 ///
@@ -122,12 +149,20 @@ class Sampler {
 ///   annealing   a factor on the driving force per step (anneal.hpp); none by default
 template <class T, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant>
 auto weight_space(T&& target, UpdateRule rule, Optim optimiser = {}, Anneal annealing = {}) {
-  static_assert(detail::assert_rule<UpdateRule>());
-  static_assert(detail::assert_optimiser<Optim>());
-  static_assert(Annealing<Anneal>, "repel: annealing must be callable with a step and return the factor, a double");
-  using Space = WeightSpace<std::unwrap_ref_decay_t<T>>;
-  return Sampler<Space, UpdateRule, Optim, Anneal>(Space(std::forward<T>(target)), std::move(rule),
-                                                   std::move(optimiser), std::move(annealing));
+  return detail::make_sampler<WeightSpace<std::unwrap_ref_decay_t<T>>>(std::forward<T>(target), std::move(rule),
+                                                                       std::move(optimiser), std::move(annealing));
+}
+
+/// A sampler on the outputs of the particles, as functions, at a set of points: the direction is formed there and pulled
+/// back to each particle by its own Jacobian  (paper, Eq. "rep_update_fw").
+///
+///   model       predict, score and pullback (see space/function_space.hpp); std::ref(model) is kept by reference
+///   rule        Wgd{Kde{…}} is kde-fWGD, Svgd{…} is f-SVGD, and so on: the rules are those of weight space
+///   optimiser, annealing   as in weight_space
+template <class M, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant>
+auto function_space(M&& model, UpdateRule rule, Optim optimiser = {}, Anneal annealing = {}) {
+  return detail::make_sampler<FunctionSpace<std::unwrap_ref_decay_t<M>>>(std::forward<M>(model), std::move(rule),
+                                                                         std::move(optimiser), std::move(annealing));
 }
 
 }  // namespace repel

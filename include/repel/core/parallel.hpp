@@ -21,8 +21,24 @@ namespace repel::detail {
 /// product by the number of threads, and the bits with it.
 inline constexpr double kParallelWork = 100'000;
 
+/// How many pieces can be in work at once, and the number of the slot that this piece runs in: for scratch memory that a
+/// piece fills before it reads it. What a piece computes must not depend on its slot.
+inline Index thread_slots() {
+#ifdef _OPENMP
+  return omp_in_parallel() ? 1 : static_cast<Index>(omp_get_max_threads());
+#else
+  return 1;
+#endif
+}
+
 template <class Body>
 void parallel_for(Index pieces, double work_per_piece, Body&& body) {
+  const auto run = [&body](Index p, [[maybe_unused]] int slot) {
+    if constexpr (requires { body(p, Index{0}); })
+      body(p, static_cast<Index>(slot));
+    else
+      body(p);
+  };
 #ifdef _OPENMP
   // Within a parallel region, the user's or our own, the loop stays in its thread; so does Eigen.
   if (static_cast<double>(pieces) * work_per_piece >= kParallelWork && !omp_in_parallel()) {
@@ -32,7 +48,7 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
 #pragma omp parallel for schedule(dynamic)
     for (Index p = 0; p < pieces; ++p) {
       try {
-        body(p);
+        run(p, omp_get_thread_num());
       } catch (...) {
         const std::lock_guard lock(guard);
         if (p < error_piece) {
@@ -47,7 +63,7 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
 #else
   (void)work_per_piece;
 #endif
-  for (Index p = 0; p < pieces; ++p) body(p);
+  for (Index p = 0; p < pieces; ++p) run(p, 0);
 }
 
 /// Columns handled in one piece of work.

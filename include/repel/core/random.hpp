@@ -3,6 +3,7 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -38,6 +39,51 @@ class Random {
   double spare_ = 0;
   bool has_spare_ = false;
 };
+
+namespace detail {
+
+/// A bijection of 64-bit words that leaves no pattern of its argument (the finaliser of SplitMix64).
+inline std::uint64_t scramble(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace detail
+
+/// The seed of a stream of its own for each pair of numbers, such as a step and a particle. What is drawn from it depends
+/// on these numbers alone, not on what was drawn before: a run goes on from any step as if it had not stopped.
+inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+  return detail::scramble(detail::scramble(detail::scramble(seed + golden) ^ (a + golden)) ^ (b + golden));
+}
+
+/// Standard normals in bulk, several times as fast as Random and as reproducible: SplitMix64 and Box–Muller on whole
+/// arrays, in 32-bit arithmetic. They have 24 significant bits and stay below 6.8 in magnitude, which is enough for
+/// draws from a prior or for momenta, in double as well as in float.
+template <class Scalar>
+void fill_normal(std::uint64_t seed, Eigen::Ref<Vector<Scalar>> out) {
+  constexpr Index half = 64;
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+  using Block = Eigen::Array<float, half, 1>;
+  constexpr float cell = 0x1p-32F;
+  std::uint64_t counter = seed;
+  for (Index first = 0; first < out.size(); first += 2 * half) {
+    Block radius, angle;
+    for (Index i = 0; i < half; ++i) {
+      const std::uint64_t bits = detail::scramble(counter += golden);
+      radius(i) = (static_cast<float>(static_cast<std::uint32_t>(bits)) + 0.5F) * cell;
+      angle(i) = static_cast<float>(static_cast<std::int32_t>(bits >> 32)) * cell;  // of a turn, in [−½, ½]
+    }
+    radius = (-2 * radius.log()).max(0).sqrt();
+    angle *= 2 * std::numbers::pi_v<float>;
+    Eigen::Array<float, 2 * half, 1> draws;
+    draws.head<half>() = radius * angle.cos();
+    draws.tail<half>() = radius * angle.sin();
+    const Index count = std::min(2 * half, out.size() - first);
+    out.segment(first, count) = draws.head(count).matrix().template cast<Scalar>();
+  }
+}
 
 /// A dim×count matrix of independent draws from N(0, sd²), particle after particle.
 template <class Scalar = double>

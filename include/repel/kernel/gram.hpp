@@ -109,23 +109,18 @@ class Gram<K, Scalar> {
   }
 
   template <class Derived>
-  void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) const {
-    detail::Points<Scalar> y;
-    Matrix<Scalar> u;
-    scaled_distances_at(queries, y, u);
-    values = kernel_->phi(u.array()).matrix();
+  void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) {
+    scaled_distances_at(queries);
+    values = kernel_->phi(query_slopes_.array()).matrix();
   }
 
   template <class Derived>
-  void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values,
-                     Matrix<Scalar>& attraction) const {
-    detail::Points<Scalar> y;
-    Matrix<Scalar> u;
-    scaled_distances_at(queries, y, u);
-    values = kernel_->phi(u.array()).matrix();
-    u.array() = kernel_->phi_prime(u.array(), values.array());
+  void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values, Matrix<Scalar>& attraction) {
+    values_at(queries, values);
+    auto u = query_slopes_.array();
+    u = kernel_->phi_prime(u, values.array());
     attraction.resize(queries.rows(), queries.cols());
-    Metric::pull(points_, y, u, attraction);
+    Metric::pull(points_, queries_, query_slopes_, attraction);
     attraction *= inverse_bandwidth();
   }
 
@@ -139,17 +134,16 @@ class Gram<K, Scalar> {
   }
 
   template <class Derived>
-  void scaled_distances_at(const Eigen::MatrixBase<Derived>& queries, detail::Points<Scalar>& y,
-                           Matrix<Scalar>& u) const {
-    y.assign(queries, points_.origin);
-    Metric::distances(points_, y, u);
-    u.array() = scaled(u.array());
+  void scaled_distances_at(const Eigen::MatrixBase<Derived>& queries) {
+    queries_.assign(queries, points_.origin);
+    Metric::distances(points_, queries_, query_slopes_);
+    query_slopes_.array() = scaled(query_slopes_.array());
   }
 
   std::optional<K> kernel_;
   double bandwidth_ = 0;
-  detail::Points<Scalar> points_;
-  Matrix<Scalar> values_, slopes_, weighted_;
+  detail::Points<Scalar> points_, queries_;
+  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_;
   std::vector<Scalar> scratch_;
 };
 

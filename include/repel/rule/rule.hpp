@@ -9,6 +9,10 @@
 // A rule is a value with
 //   Forces direction(z, s, workspace, phi) const      all d×n; phi is written, never z or s
 // and, where it needs buffers, a nested `template <class Scalar> struct Workspace`.
+//
+// In function space the kernel may look at something made from the outputs, such as class probabilities, while s and phi
+// belong to the outputs themselves. A rule that allows it takes a fifth argument, `pull`: pull(repulsion) is the
+// repulsive part, formed where the kernel looks, brought back to where s is. Where both are the same it is SamePlace.
 
 namespace repel {
 
@@ -17,6 +21,14 @@ struct Forces {
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< mean over particles of ‖∇ log p‖
   double repulsion = 0;  ///< mean over particles of the norm of the repulsive part of Φ
+};
+
+/// The kernel looks at what the driving force acts on: there is nothing to bring back.
+struct SamePlace {
+  template <class Repulsion>
+  const Repulsion& operator()(const Repulsion& repulsion) const {
+    return repulsion;
+  }
 };
 
 template <class R>

@@ -20,17 +20,18 @@ struct Svgd {
 
   void validate() const { detail::validate_kernel(kernel); }
 
-  template <class Z, class S, class Workspace, class Phi>
-  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
+  template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
+  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     using Scalar = typename Z::Scalar;
     const auto n = static_cast<Scalar>(z.cols());
     w.gram.update(kernel, z);
-    w.driving.resize(z.rows(), z.cols());
+    w.driving.resize(s.rows(), s.cols());
     w.repulsion.resize(z.rows(), z.cols());
     detail::product<Scalar>(s, w.gram.values(), w.driving);
     w.gram.gradient_sum(w.repulsion);
-    phi = (w.driving + w.repulsion) / n;
-    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.repulsion) / static_cast<double>(z.cols())};
+    const auto& repulsion = pull(w.repulsion);
+    phi = (w.driving + repulsion) / n;
+    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(repulsion) / static_cast<double>(z.cols())};
   }
 };
 Svgd()->Svgd<>;

@@ -21,13 +21,14 @@ struct Wgd {
 
   void validate() const { detail::validate_estimator(estimator); }
 
-  template <class Z, class S, class Workspace, class Phi>
-  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
+  template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
+  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     w.gram.update(estimator.kernel, z);
     w.score.resize(z.rows(), z.cols());
     estimator.score(w.gram, w.estimator, w.score);
-    phi = s - w.score;
-    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(w.score)};
+    const auto& score = pull(w.score);
+    phi = s - score;
+    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(score)};
   }
 };
 Wgd()->Wgd<>;

@@ -32,7 +32,7 @@ struct Ssge {
   template <class Scalar>
   struct Workspace {
     detail::RidgeSolver<Scalar> solver;  // for all eigenpairs
-    Matrix<Scalar> twice;
+    Matrix<Scalar> twice, cross;
     std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;  // for some
     Matrix<Scalar> shifted, projected;
     Index kept = 0;
@@ -68,8 +68,9 @@ struct Ssge {
   template <class Gram, class Workspace, class Queries, class Out>
   void score_at(Gram& gram, Workspace& w, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
-    Matrix<Scalar> cross, coefficients(queries.rows(), gram.values().cols());
-    gram.values_at(queries, cross);
+    auto& coefficients = w.twice;
+    coefficients.resize(queries.rows(), gram.values().cols());
+    gram.values_at(queries, w.cross);
     gram.gradient_sum(coefficients);
     if constexpr (all) {
       w.solver.factorise("Ssge", gram.values(), ridge);
@@ -81,7 +82,7 @@ struct Ssge {
       w.projected.array().rowwise() /= values(w).array().square().transpose();
       detail::product_transposed<Scalar>(w.projected, vectors(w), coefficients);
     }
-    detail::product<Scalar>(coefficients, cross, out);
+    detail::product<Scalar>(coefficients, w.cross, out);
     out = -out;
   }
 

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
+#include <repel/kernel/gram.hpp>
+#include <repel/kernel/rbf.hpp>
+#include <repel/score/estimator.hpp>
+#include <repel/score/ridge_solver.hpp>
+#include <repel/score/ssge.hpp>
+
+#include <concepts>
+#include <functional>
+
+// Priors over functions, seen through their values at a set of points: log p(f) enters the driving force of function
+// space as ∇_f log p(f | D) = ∇_f log p(D | f) + ∇_f log p(f).
+//
+// Values at p points of a function with c outputs stand in one column of length c p, the c outputs of the first point
+// first. A prior is a value with
+//
+//   template <class At>
+//   void add_score(At& at, const auto& f, auto& g, auto& workspace) const     // g += ∇ log p(f), both (c p)×n
+//
+// and, where it needs buffers, a nested `template <class Scalar> struct Workspace`. `at` describes the points:
+//   at.inputs()           the points, one per column
+//   at.outputs()          c, the outputs per point
+//   at.draw(count, F)     fills F, (c p)×count, with functions drawn from the prior over weights, afresh at each step
+// Your own, as an example: independent N(0, 10²) values.
+//
+//   struct WidePrior {
+//     void add_score(auto&, const auto& f, auto& g, auto&) const { g -= f / 100; }
+//   };
+
+namespace repel {
+
+/// No preference among functions: the likelihood alone drives the particles.
+struct FlatPrior {
+  template <class At, class F, class G>
+  void add_score(At&, const F&, G&, Empty&) const {}
+};
+
+/// The prior over weights as a prior over functions, as in the paper: draws of weights are pushed through the network at
+/// the same points, and the score of their distribution is estimated at the particles' outputs (by SSGE, with the one
+/// bandwidth that belongs to the draws).
+template <class Estimator = Ssge<>>
+struct ImplicitPrior {
+  static_assert(OutOfSampleEstimator<Estimator>,
+                "repel::ImplicitPrior: the estimator must be defined away from the draws: Ssge or Kde");
+  Estimator estimator{};
+  Index draws = 0;  ///< functions drawn at each step; 0: as many as there are particles
+
+  template <class Scalar>
+  struct Workspace {
+    Matrix<Scalar> functions, score;
+    Gram<KernelOf<Estimator>, Scalar> gram;
+    WorkspaceOf<Estimator, Scalar> estimator;
+  };
+
+  void validate() const {
+    if (draws < 0 || draws == 1)
+      detail::fail("ImplicitPrior", "draws is ", draws, ", but must be at least 2, or 0 for as many as particles");
+    detail::validate_estimator(estimator);
+  }
+
+  template <class At, class F, class G, class Workspace>
+  void add_score(At& at, const F& f, G& g, Workspace& w) const {
+    w.functions.resize(f.rows(), draws > 0 ? draws : f.cols());
+    at.draw(w.functions.cols(), w.functions);
+    w.gram.update(estimator.kernel, w.functions);
+    w.score.resize(f.rows(), f.cols());
+    estimator.score_at(w.gram, w.estimator, f, w.score);
+    g += w.score;
+  }
+};
+ImplicitPrior()->ImplicitPrior<>;
+template <class Estimator>
+ImplicitPrior(Estimator) -> ImplicitPrior<Estimator>;
+template <class Estimator>
+ImplicitPrior(Estimator, Index) -> ImplicitPrior<Estimator>;
+
+/// A Gaussian process on the inputs, the same and independent for every output: f ~ N(m, v K + jitter I), so that
+/// ∇ log p(f) = −(v K + jitter I)⁻¹ (f − m). The kernel is any of the library's, with a fixed bandwidth:
+/// Rbf{FixedBandwidth{2 ℓ²}} has the length scale ℓ, Matern52{FixedBandwidth{ℓ²}} too.
+template <class Kernel = Rbf<FixedBandwidth>>
+struct GpPrior {
+  static_assert(detail::assert_kernel<Kernel>());
+  static_assert(std::same_as<std::remove_cvref_t<decltype(std::declval<Kernel>().bandwidth)>, FixedBandwidth>,
+                "repel::GpPrior: the kernel needs a FixedBandwidth, since one that follows the batch would make another "
+                "prior of every batch");
+  Kernel kernel;
+  double variance = 1;   ///< v, of f at a point
+  double jitter = 1e-6;  ///< keeps K + jitter I invertible where points lie close together
+  double mean = 0;       ///< m, a constant function
+
+  template <class Scalar>
+  struct Workspace {
+    Gram<Kernel, Scalar> gram;
+    Matrix<Scalar> covariance, score;
+    detail::RidgeSolver<Scalar> solver;
+  };
+
+  void validate() const {
+    detail::validate_kernel(kernel);
+    detail::require_positive("GpPrior", "variance", variance);
+    detail::require_non_negative("GpPrior", "jitter", jitter);
+    if (!std::isfinite(mean)) detail::fail("GpPrior", "mean is ", mean, ", but must be finite");
+  }
+
+  template <class At, class F, class G, class Workspace>
+  void add_score(At& at, const F& f, G& g, Workspace& w) const {
+    using Scalar = typename G::Scalar;
+    const Index outputs = at.outputs(), points = f.rows() / outputs;
+    w.gram.update(kernel, at.inputs());
+    w.covariance = static_cast<Scalar>(variance) * w.gram.values();
+    w.solver.factorise("GpPrior", w.covariance, jitter, "jitter");
+    w.score.resize(f.rows(), f.cols());
+    detail::parallel_for(f.cols(), static_cast<double>(f.rows() * points), [&](Index j) {
+      w.score.col(j) = static_cast<Scalar>(mean) - f.col(j).array();
+      Eigen::Map<Matrix<Scalar>> values(w.score.col(j).data(), outputs, points);
+      w.solver.solve_from_the_right(values);
+    });
+    g += w.score;
+  }
+};
+template <class Kernel>
+GpPrior(Kernel) -> GpPrior<Kernel>;
+template <class Kernel>
+GpPrior(Kernel, double) -> GpPrior<Kernel>;
+template <class Kernel>
+GpPrior(Kernel, double, double) -> GpPrior<Kernel>;
+template <class Kernel>
+GpPrior(Kernel, double, double, double) -> GpPrior<Kernel>;
+
+}  // namespace repel
