@@ -1,0 +1,354 @@
+#include "catch.hpp"
+#include "support/tolerance.hpp"
+
+#include <repel/bnn.hpp>
+#include <repel/repel.hpp>
+
+#include <cmath>
+#include <set>
+
+using repel::Index;
+
+namespace {
+
+const Eigen::MatrixXd kX = repel::normal(2, 12, 1);
+const Eigen::MatrixXd kY = repel::normal(3, 12, 2);
+const Eigen::VectorXi kLabels{{0, 1, 2, 0, 1, 2, 2, 1, 0, 0, 1, 2}};
+
+template <class Likelihood, class Targets, class Prior>
+auto make(const Likelihood& likelihood, const Targets& y, const Prior& prior, repel::Minibatch batch = {}) {
+  return repel::Bnn(repel::Mlp({2, 6, 3}, repel::Activation::tanh), likelihood, prior, kX, y, batch);
+}
+
+/// ∇ log p by central differences of log_density, which is accurate to about 1e-9 of the largest entry.
+template <class Posterior>
+Eigen::MatrixXd differences(const Posterior& posterior, const Eigen::MatrixXd& w) {
+  auto target = posterior.target();
+  Eigen::MatrixXd g(w.rows(), w.cols());
+  Eigen::VectorXd up, down;
+  for (Index k = 0; k < w.rows(); ++k) {
+    Eigen::MatrixXd moved = w;
+    moved.row(k).array() += 1e-6;
+    target.log_density(moved, up);
+    moved.row(k).array() -= 2e-6;
+    target.log_density(moved, down);
+    g.row(k) = ((up - down) / 2e-6).transpose();
+  }
+  return g;
+}
+
+template <class Posterior>
+Eigen::MatrixXd gradient(const Posterior& posterior, const Eigen::MatrixXd& w, Index step = 0) {
+  auto target = posterior.target();
+  target.begin_step(step);
+  Eigen::MatrixXd g(w.rows(), w.cols());
+  target(w, g);
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("the weight posterior's gradient is that of its log density", "[bnn]") {
+  const auto check = [](const auto& posterior) {
+    const Eigen::MatrixXd w = repel::normal(posterior.network().parameters(), 4, 3);
+    CHECK(test::relative_error(gradient(posterior, w), differences(posterior, w)) < 1e-7);
+  };
+  check(make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1.0}));
+  check(make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{0.5}));
+  check(make(repel::CategoricalLikelihood{}, kLabels, repel::LayerNormalPrior{{0.5, 2.0}}));
+  check(make(repel::CategoricalLikelihood{}, kLabels, repel::ParticleNormalPrior{{0.1, 1.0, 10.0}}));
+}
+
+TEST_CASE("log densities have all their constants", "[bnn]") {
+  const auto posterior = make(repel::GaussianLikelihood{0.3}, kY, repel::LayerNormalPrior{{0.5, 2.0}});
+  const Eigen::MatrixXd w = repel::normal(39, 2, 3);
+  Eigen::VectorXd values;
+  posterior.target().log_density(w, values);
+  const auto log_normal = [](double x, double sd) {
+    return -0.5 * x * x / (sd * sd) - std::log(sd * std::sqrt(2 * std::numbers::pi));
+  };
+  const Eigen::MatrixXd f = posterior.outputs(w, kX);
+  for (Index j = 0; j < 2; ++j) {
+    double expected = 0;
+    for (Index i = 0; i < f.rows(); ++i) expected += log_normal(f(i, j) - kY(i), 0.3);
+    for (Index k = 0; k < 39; ++k) expected += log_normal(w(k, j), k < 18 ? 0.5 : 2.0);
+    CHECK(values(j) == Approx(expected).epsilon(1e-12));
+  }
+  const auto classifier = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0});
+  classifier.target().log_density(w, values);
+  const Eigen::MatrixXd logits = classifier.outputs(w, kX);
+  double expected = 0;
+  for (Index i = 0; i < 12; ++i) {
+    const Eigen::Vector3d e = logits.col(0).segment<3>(3 * i).array().exp();
+    expected += std::log(e(kLabels(i)) / e.sum());
+  }
+  for (Index k = 0; k < 39; ++k) expected += log_normal(w(k, 0), 1);
+  CHECK(values(0) == Approx(expected).epsilon(1e-12));
+}
+
+TEMPLATE_TEST_CASE("the softmax holds for logits of any size", "[bnn]", float, double) {
+  const repel::CategoricalLikelihood likelihood;
+  repel::Matrix<TestType> f(3, 4);
+  f << 1e4, -1e4, 1e4, 0,  //
+      -1e4, -1e4, 1e4, 0,  //
+      0, -1e4, -1e4, 0;
+  const Eigen::RowVectorXi y{{1, 0, 0, 2}};
+  CHECK(likelihood.log_density(f, y) == Approx(-2e4 - std::log(3.0) - std::log(2.0) - std::log(3.0)).epsilon(1e-7));
+  repel::Matrix<TestType> expected(3, 4);
+  const TestType third = TestType(1) / 3, half = TestType(0.5);
+  expected << -1, 1 - third, half, -third,  //
+      1, -third, -half, -third,             //
+      0, -third, 0, 1 - third;
+  likelihood.score(f, y);
+  CHECK(test::relative_error(f, expected) < test::rounding<TestType>());
+}
+
+TEST_CASE("minibatches are reshuffled every epoch, scaled by N/B, and cover the data", "[bnn]") {
+  const auto all = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1e6});
+  const auto batches = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1e6}, {.size = 4, .seed = 5});
+  const Eigen::MatrixXd w = repel::normal(39, 2, 3);
+  // The three batches of an epoch are disjoint and complete: their gradients, each for all the data, average to the whole.
+  for (const Index epoch : {0, 1, 7}) {
+    Eigen::MatrixXd mean = Eigen::MatrixXd::Zero(39, 2);
+    for (Index b = 0; b < 3; ++b) mean += gradient(batches, w, 3 * epoch + b) / 3;
+    CHECK(test::relative_error(mean, gradient(all, w)) < 1e-10);
+  }
+  // The prior is not scaled.
+  const auto tight = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{0.1}, {.size = 4, .seed = 5});
+  CHECK(test::relative_error(gradient(tight, w, 2) - gradient(batches, w, 2), -100 * w) < 1e-9);
+
+  repel::detail::BatchSchedule schedule({.size = 5, .seed = 5}, 12), again({.size = 5, .seed = 5}, 12);
+  std::set<std::vector<Index>> orders;
+  std::vector<int> seen(12, 0);
+  for (Index step = 0; step < 1200; ++step) {  // 600 epochs of two batches; two points are left out of each
+    const Index* index = schedule.at(step);
+    const std::set<Index> distinct(index, index + 5);
+    CHECK(distinct.size() == 5);
+    for (const Index i : distinct) ++seen[static_cast<std::size_t>(i)];
+    orders.emplace(index, index + 5);
+    if (step % 100 == 37) CHECK(std::vector(index, index + 5) == std::vector(again.at(step), again.at(step) + 5));
+  }
+  CHECK(orders.size() > 1150);
+  // Each point is in a batch with probability 5/6 per epoch: 500 ± 9.1 (one standard deviation).
+  for (const int count : seen) CHECK(std::abs(count - 500) < 46);
+}
+
+namespace {
+
+template <class Model>
+void check_functions(Model model, Index n) {
+  const Eigen::MatrixXd w = repel::normal(39, n, 3);
+  model.begin_step(3);
+  Eigen::MatrixXd f, z, moved, back;
+  model.predict(w, f);
+  REQUIRE(f.rows() == model.output_dim());
+  model.look(f, z);
+  REQUIRE(z.rows() == model.look_dim());
+  // look_back is the transposed derivative of look: u·(∂z/∂f)ᵀv = v·∂z/∂u for any u and v.
+  const Eigen::MatrixXd u = repel::normal(f.rows(), n, 4), v = repel::normal(z.rows(), n, 5);
+  model.look_back(f, v, back);
+  Eigen::MatrixXd up, down;
+  model.look(f + 1e-6 * u, up);
+  model.look(f - 1e-6 * u, down);
+  CHECK(u.cwiseProduct(back).sum() == Approx(v.cwiseProduct(up - down).sum() / 2e-6).epsilon(1e-7));
+  // pullback is the transposed derivative of predict.
+  const Eigen::MatrixXd t = repel::normal(39, n, 6), phi = repel::normal(f.rows(), n, 7);
+  Eigen::MatrixXd pulled;
+  model.pullback(w, phi, pulled);
+  model.predict(Eigen::MatrixXd(w + 1e-6 * t), up);
+  model.predict(Eigen::MatrixXd(w - 1e-6 * t), down);
+  CHECK(t.cwiseProduct(pulled).sum() == Approx(phi.cwiseProduct(up - down).sum() / 2e-6).epsilon(1e-7));
+}
+
+}  // namespace
+
+TEST_CASE("functions are seen at the batch and at further points, as outputs or probabilities", "[bnn][function_space]") {
+  const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
+  using repel::Look;
+  check_functions(posterior.functions(), 5);
+  check_functions(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, Look::probabilities), 5);
+  const repel::UniformPoints box{{-1, 2}, {1, 3}, 7};
+  check_functions(posterior.functions(repel::FlatPrior{}, box), 5);
+  check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3), false}, Look::probabilities), 5);
+
+  auto model = posterior.functions(repel::FlatPrior{}, box, Look::probabilities);
+  CHECK(model.output_dim() == 3 * 11);
+  CHECK(model.look_dim() == 3 * 11);
+  model.begin_step(1);
+  const Eigen::MatrixXd first = model.inputs();
+  CHECK(first.rightCols(7).row(0).cwiseAbs().maxCoeff() <= 1);
+  CHECK(first.rightCols(7).row(1).minCoeff() >= 2);
+  CHECK(first.rightCols(7).row(1).maxCoeff() <= 3);
+  model.begin_step(2);
+  CHECK(model.inputs().rightCols(7) != first.rightCols(7));
+  model.begin_step(1);
+  CHECK(model.inputs() == first);
+
+  // The likelihood acts at the batch, scaled by N/B, and nowhere else: pulled back it is the weight-space gradient.
+  const Eigen::MatrixXd w = repel::normal(39, 5, 3);
+  Eigen::MatrixXd f, g, pulled;
+  model.predict(w, f);
+  model.score(f, g);
+  CHECK(g.bottomRows(21).isZero(0));
+  model.pullback(w, g, pulled);
+  CHECK(test::relative_error(pulled, gradient(posterior, w, 1) + w) < 1e-12);
+
+  auto noisy = posterior.functions(repel::FlatPrior{}, repel::NoisyPoints{0.1, false});
+  CHECK(noisy.output_dim() == 3 * 8);
+  CHECK(noisy.look_dim() == 3 * 4);
+  const Eigen::MatrixXd moved = noisy.inputs().rightCols(4) - noisy.inputs().leftCols(4);
+  CHECK(moved.norm() > 0.05);
+  CHECK(moved.norm() < 1);
+}
+
+TEST_CASE("the kernel on probabilities repels in probability, and the likelihood stays as it is", "[bnn][function_space]") {
+  // kde-fWGD with the kernel on probabilities: Φ_i = S_i − ∇_{f_i} log Σ_j k(p(f_i), p(f_j)), by differences.
+  const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0});
+  const auto kernel = repel::Rbf{repel::FixedBandwidth{0.8}};
+  auto model = posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probabilities);
+  const Eigen::MatrixXd w = repel::normal(39, 5, 3);
+  auto sampler = repel::function_space(model, repel::Wgd{repel::Kde{kernel}}, repel::Sgd{.learning_rate = 1});
+  auto state = sampler.init(w);
+  sampler.step(state);
+
+  Eigen::MatrixXd f, z, s, expected;
+  model.predict(w, f);
+  model.score(f, s);
+  model.look(f, z);
+  Eigen::MatrixXd phi = s;
+  for (Index i = 0; i < 5; ++i)
+    for (Index k = 0; k < f.rows(); ++k) {
+      const auto log_density = [&](double step) {
+        Eigen::MatrixXd moved = f, seen;
+        moved(k, i) += step;
+        model.look(moved, seen);
+        double sum = 0;
+        for (Index j = 0; j < 5; ++j) sum += std::exp(-(seen.col(i) - z.col(j)).squaredNorm() / 0.8);
+        return std::log(sum);
+      };
+      phi(k, i) -= (log_density(1e-6) - log_density(-1e-6)) / 2e-6;
+    }
+  model.predict(w, f);
+  model.pullback(w, phi, expected);
+  CHECK(test::relative_error(state.particles - w, expected) < 1e-7);
+}
+
+TEST_CASE("the implicit prior draws afresh at every step, and the same for the same step", "[bnn][function_space]") {
+  const auto posterior = make(repel::GaussianLikelihood{1.0}, kY, repel::NormalPrior{0.5}, {.size = 4, .seed = 5});
+  auto model = posterior.functions(repel::ImplicitPrior{repel::Ssge{}, 200});
+  Eigen::MatrixXd first, second, third;
+  model.begin_step(6);
+  model.draw(200, first);
+  model.begin_step(7);
+  model.draw(200, second);
+  model.begin_step(6);
+  model.draw(200, third);
+  CHECK(first != second);
+  CHECK(first == third);
+  CHECK(first.col(0) != first.col(1));
+  // Far from the draws' mean the score points back to it.
+  const Eigen::MatrixXd far = first.rowwise().mean() + 2 * first.col(0);
+  Eigen::MatrixXd with, without;
+  model.score(far, with);
+  posterior.functions(repel::FlatPrior{}).score(far, without);
+  auto flat = posterior.functions(repel::FlatPrior{});
+  flat.begin_step(6);
+  flat.score(far, without);
+  CHECK((with - without).col(0).dot(first.col(0)) < 0);
+  CHECK_THROWS_WITH(posterior.functions(repel::ImplicitPrior{repel::Ssge{}, 1}), contains("draws is 1"));
+}
+
+TEST_CASE("initial weights have the distribution they are said to have", "[bnn]") {
+  const repel::Mlp network({30, 40, 10});
+  const Eigen::MatrixXd w = repel::prior_draws(network, repel::LayerNormalPrior{{0.5, 2.0}}, 50, 1);
+  const Index first = 31 * 40;
+  // 62 000 and 20 500 draws: the variance is known to 1.7 % and 3 % (three standard deviations).
+  CHECK(w.topRows(first).squaredNorm() / static_cast<double>(first * 50) == Approx(0.25).epsilon(0.02));
+  CHECK(w.bottomRows(410).squaredNorm() / (410.0 * 50) == Approx(4).epsilon(0.03));
+  CHECK(std::abs(w.mean()) < 0.02);
+  // Fourth moment and tails of a normal.
+  const Eigen::ArrayXd z = w.topRows(first).reshaped().array() / 0.5;
+  CHECK(z.pow(4).mean() == Approx(3).epsilon(0.05));
+  CHECK((z.abs() > 3).cast<double>().mean() == Approx(0.0027).epsilon(0.3));
+  CHECK((w.col(0).head(99) - w.col(1).head(99)).norm() > 1);
+  CHECK(repel::prior_draws(network, repel::LayerNormalPrior{{0.5, 2.0}}, 50, 1) == w);
+  CHECK(repel::prior_draws(network, repel::LayerNormalPrior{{0.5, 2.0}}, 50, 2) != w);
+  const Eigen::MatrixXd particle = repel::prior_draws(network, repel::ParticleNormalPrior{{0.1, 3.0}}, 3, 1);
+  CHECK(particle.col(0).norm() / particle.col(1).norm() == Approx(1 / 30.0).epsilon(0.1));
+  CHECK(particle.col(0).norm() / particle.col(2).norm() == Approx(1).epsilon(0.1));
+
+  const Eigen::MatrixXd u = repel::pytorch_draws(network, 50, 1);
+  CHECK(u.topRows(first).cwiseAbs().maxCoeff() == Approx(1 / std::sqrt(30.0)).epsilon(1e-3));
+  CHECK(u.bottomRows(410).cwiseAbs().maxCoeff() == Approx(1 / std::sqrt(40.0)).epsilon(1e-3));
+  CHECK(u.topRows(first).squaredNorm() / static_cast<double>(first * 50) == Approx(1 / 90.0).epsilon(0.02));
+}
+
+TEST_CASE("predictions average over the members", "[bnn]") {
+  const Eigen::MatrixXd w = repel::normal(39, 4, 3), at = repel::normal(2, 3, 9);
+  const auto regression = make(repel::GaussianLikelihood{0.5}, kY, repel::NormalPrior{1.0});
+  const auto p = regression.predict(w, at);
+  const Eigen::MatrixXd f = regression.outputs(w, at);
+  REQUIRE(f.rows() == 9);
+  for (Index i = 0; i < 9; ++i) {
+    const double mean = f.row(i).mean(), variance = (f.row(i).array() - mean).square().sum() / 3;
+    CHECK(p.mean(i) == Approx(mean));
+    CHECK(p.sd(i) == Approx(std::sqrt(variance)));
+    CHECK(p.sd_with_noise(i) == Approx(std::sqrt(variance + 0.25)));
+  }
+  const auto one = regression.predict(w.leftCols(1), at);
+  CHECK(one.sd.isZero());
+
+  const auto classifier = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0});
+  const auto c = classifier.predict(w, at);
+  REQUIRE(c.probabilities.rows() == 3);
+  REQUIRE(c.members.rows() == 9);
+  for (Index i = 0; i < 3; ++i) {
+    Eigen::Vector3d mean = Eigen::Vector3d::Zero();
+    for (Index j = 0; j < 4; ++j) {
+      const Eigen::Vector3d e = f.col(j).segment<3>(3 * i).array().exp(), q = e / e.sum();
+      CHECK((c.members.col(j).segment<3>(3 * i) - q).norm() < 1e-14);
+      mean += q / 4;
+    }
+    CHECK((c.probabilities.col(i) - mean).norm() < 1e-14);
+  }
+}
+
+TEST_CASE("a network that does not fit its data is refused with the reason", "[bnn]") {
+  using namespace repel;
+  const Mlp network({2, 6, 3});
+  const GaussianLikelihood gaussian{1.0};
+  const NormalPrior prior{1.0};
+  CHECK_THROWS_WITH(Bnn(network, gaussian, prior, kX, kY, Minibatch{13}),
+                    contains("Minibatch: size is 13, but must be at most the number of points, 12"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, prior, kX, kY, Minibatch{-1}), contains("size is -1"));
+  CHECK_THROWS_WITH(Bnn(Mlp({3, 3}), gaussian, prior, kX, kY), contains("inputs has 2 rows, but must have 3"));
+  CHECK_THROWS_WITH(Bnn(Mlp({2, 2}), gaussian, prior, kX, kY), contains("targets has 3 rows, but must have 2"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, prior, kX, kY.leftCols(5).eval()),
+                    contains("targets has 5 columns, but must have 12"));
+  CHECK_THROWS_WITH(Bnn(network, GaussianLikelihood{0.0}, prior, kX, kY), contains("noise is 0, but must be"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, NormalPrior{0.0}, kX, kY), contains("standard_deviation is 0"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, LayerNormalPrior{{1.0}}, kX, kY), contains("must have one per layer: 2"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, ParticleNormalPrior{{}}, kX, kY), contains("standard_deviations is empty"));
+  Eigen::VectorXi labels = kLabels;
+  labels(4) = 3;
+  CHECK_THROWS_WITH(Bnn(network, CategoricalLikelihood{}, prior, kX, labels),
+                    contains("targets(4) is 3, but a label must be 0 to 2"));
+  labels(4) = -1;
+  CHECK_THROWS_WITH(Bnn(network, CategoricalLikelihood{}, prior, kX, labels), contains("targets(4) is -1"));
+  CHECK_THROWS_WITH(Bnn(Mlp({2, 1}), CategoricalLikelihood{}, prior, kX, kLabels), contains("one per class"));
+  Eigen::MatrixXd bad = kX;
+  bad(1, 7) = std::nan("");
+  CHECK_THROWS_WITH(Bnn(network, gaussian, prior, bad, kY), contains("inputs(1, 7) is nan"));
+  CHECK_THROWS_WITH(Bnn(network, gaussian, prior, Eigen::MatrixXd(2, 0), Eigen::MatrixXd(3, 0)), contains("0 columns"));
+
+  const Bnn posterior(network, gaussian, prior, kX, kY, Minibatch{4});
+  Eigen::VectorXd values;
+  CHECK_THROWS_WITH(posterior.target().log_density(repel::normal(39, 1, 1), values), contains("needs all of them"));
+  CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0}, {1}}), contains("must have one per input: 2"));
+  CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0, 1}, {1, 0}}), contains("in this order"));
+  CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, GivenPoints{kY}), contains("points has 3 rows"));
+  CHECK_THROWS_WITH(Bnn(Mlp({2, 1}), gaussian, prior, kX, kY.topRows(1).eval())
+                        .functions(FlatPrior{}, BatchPoints{}, Look::probabilities),
+                    contains("it needs a classifier"));
+  CHECK_THROWS_WITH(posterior.predict(repel::normal(5, 1, 1), kX), contains("W has 5 rows, but must have 39"));
+}
