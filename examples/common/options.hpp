@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,25 +19,26 @@ struct Setting {
 
 struct Options {
   std::filesystem::path out;
+  bool paper = false;
   std::uint64_t seed = 42;
   long particles = 0;
   long steps = 0;
   std::vector<std::string> methods;
 };
 
-/// Reads the command line shared by the examples. Gives an exit code where the program should end at once.
+/// Reads the command line shared by the examples; `more` may add options of its own. Gives an exit code where the
+/// program should end at once.
 inline std::optional<int> parse(int argc, char** argv, const std::string& about, const std::string& name,
                                 const Setting& quick, const Setting& paper, const std::vector<std::string>& methods,
-                                Options& options) {
+                                Options& options, const std::function<void(CLI::App&)>& more = {}) {
   CLI::App app{about};
   options.out = name + "-out";
   options.methods = methods;
-  bool full = false;
   const auto defaults = [&](long Setting::*field) {
     return " [" + std::to_string(quick.*field) + ", with --paper " + std::to_string(paper.*field) + "]";
   };
   app.add_option("--out", options.out, "Folder for summary.csv, the picture and its data")->capture_default_str();
-  app.add_flag("--paper", full, "The paper's full setting");
+  app.add_flag("--paper", options.paper, "The paper's full setting");
   app.add_option("--particles", options.particles, "Number of particles" + defaults(&Setting::particles))
       ->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Number of steps" + defaults(&Setting::steps))->check(CLI::PositiveNumber);
@@ -45,12 +47,13 @@ inline std::optional<int> parse(int argc, char** argv, const std::string& about,
       ->delimiter(',')
       ->check(CLI::IsMember(methods))
       ->capture_default_str();
+  if (more) more(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
-  const Setting& chosen = full ? paper : quick;
+  const Setting& chosen = options.paper ? paper : quick;
   if (options.particles == 0) options.particles = chosen.particles;
   if (options.steps == 0) options.steps = chosen.steps;
   return std::nullopt;

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "files.hpp"
+#include "gnuplot.hpp"
 #include "methods.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <numbers>
 
@@ -22,13 +21,6 @@ struct Density2d {
 };
 
 namespace detail {
-
-inline std::string number(double value) {
-  std::ostringstream out;
-  out.precision(8);
-  out << value;
-  return out.str();
-}
 
 /// Gaussian kernel density estimate of one coordinate, with Silverman's bandwidth. Particles that have collapsed onto a
 /// point are drawn as a narrow bump of 1 % of the window.
@@ -55,13 +47,6 @@ inline std::string tabulate(const std::function<double(double)>& f, double low, 
     text += number(at) + ' ' + number(f(at)) + '\n';
   }
   return text;
-}
-
-/// As one word of a shell command.
-inline std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 inline double largest(const std::function<double(double)>& f, double low, double high) {
@@ -110,8 +95,7 @@ inline bool draw_panels(const std::string& name, const std::filesystem::path& ou
   const int rows = (static_cast<int>(results.size()) + columns - 1) / columns;
   const std::string folder = name + "-data/";
   std::ostringstream gp;
-  gp << "# Draws " << name << ".png; run in this folder as: gnuplot " << name << ".gp\n"
-     << "set terminal pngcairo size " << 400 * columns << ',' << 400 * rows << " font 'DejaVu Sans,10'\n"
+  gp << "set terminal pngcairo size " << 400 * columns << ',' << 400 * rows << " font 'DejaVu Sans,10'\n"
      << "set contour base\nunset surface\nset view map\n"
      << "set cntrparam levels discrete ";
   for (std::size_t i = 0; i < d.levels.size(); ++i) gp << (i == 0 ? "" : ",") << d.levels[i];
@@ -149,19 +133,7 @@ inline bool draw_panels(const std::string& name, const std::filesystem::path& ou
        << "-y.txt' using 2:1 with lines lc rgb '#1f5fbf' lw 1.5\nset xtics\nset ytics\n";
   }
   gp << "\nunset multiplot\n";
-  write_file(out / (name + ".gp"), gp.str());
-
-  const std::string command = "cd " + detail::quoted(out.string()) + " && gnuplot " + name + ".gp";
-  if (std::system("command -v gnuplot > /dev/null 2>&1") != 0) {
-    std::cout << "no gnuplot here: the picture's data and script are written; draw it with\n  " << command << '\n';
-    return false;
-  }
-  if (std::system(command.c_str()) != 0) {
-    std::cout << "gnuplot failed; its script is " << (out / (name + ".gp")).string() << '\n';
-    return false;
-  }
-  std::cout << "picture: " << (out / (name + ".png")).string() << '\n';
-  return true;
+  return run_gnuplot(out, name, gp.str());
 }
 
 }  // namespace example

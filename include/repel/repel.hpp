@@ -52,7 +52,7 @@
 #include <repel/score/sge.hpp>
 #include <repel/score/spectrum.hpp>
 #include <repel/score/ssge.hpp>
-#include <repel/space/function_space.hpp>
 #include <repel/space/function_prior.hpp>
+#include <repel/space/function_space.hpp>
 #include <repel/space/weight_space.hpp>
 #include <repel/version.hpp>

@@ -113,9 +113,10 @@ class Sampler {
   Forces apply_rule(const Z& positions, Buffers& w) {
     if constexpr (requires { space_.pull_from_view(w.space, w.space.phi); }) {
       const auto pull = [&](const auto& v) -> const auto& { return space_.pull_from_view(w.space, v); };
-      static_assert(requires { rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull); },
-                    "repel::function_space: where the model has look() and look_back(), the rule's direction() must take "
-                    "a fifth argument, the way back from where the kernel looks (see rule/rule.hpp)");
+      static_assert(
+          requires { rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull); },
+          "repel::function_space: where the model has look() and look_back(), the rule's direction() must take "
+          "a fifth argument, the way back from where the kernel looks (see rule/rule.hpp)");
       return rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull);
     } else {
       return rule_.direction(positions, w.space.force, w.rule, w.space.phi);
@@ -153,8 +154,8 @@ auto weight_space(T&& target, UpdateRule rule, Optim optimiser = {}, Anneal anne
                                                                        std::move(optimiser), std::move(annealing));
 }
 
-/// A sampler on the outputs of the particles, as functions, at a set of points: the direction is formed there and pulled
-/// back to each particle by its own Jacobian  (paper, Eq. "rep_update_fw").
+/// A sampler on the outputs of the particles, as functions, at a set of points: the direction is formed there and
+/// pulled back to each particle by its own Jacobian  (paper, Eq. "rep_update_fw").
 ///
 ///   model       predict, score and pullback (see space/function_space.hpp); std::ref(model) is kept by reference
 ///   rule        Wgd{Kde{…}} is kde-fWGD, Svgd{…} is f-SVGD, and so on: the rules are those of weight space

@@ -107,7 +107,8 @@ TEST_CASE("minibatches are reshuffled every epoch, scaled by N/B, and cover the 
   const auto all = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1e6});
   const auto batches = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1e6}, {.size = 4, .seed = 5});
   const Eigen::MatrixXd w = repel::normal(39, 2, 3);
-  // The three batches of an epoch are disjoint and complete: their gradients, each for all the data, average to the whole.
+  // The three batches of an epoch are disjoint and complete: their gradients, each for all the data, average to the
+  // whole.
   for (const Index epoch : {0, 1, 7}) {
     Eigen::MatrixXd mean = Eigen::MatrixXd::Zero(39, 2);
     for (Index b = 0; b < 3; ++b) mean += gradient(batches, w, 3 * epoch + b) / 3;
@@ -162,14 +163,16 @@ void check_functions(Model model, Index n) {
 
 }  // namespace
 
-TEST_CASE("functions are seen at the batch and at further points, as outputs or probabilities", "[bnn][function_space]") {
+TEST_CASE("functions are seen at the batch and at further points, as outputs or probabilities",
+          "[bnn][function_space]") {
   const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
   using repel::Look;
   check_functions(posterior.functions(), 5);
   check_functions(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, Look::probabilities), 5);
   const repel::UniformPoints box{{-1, 2}, {1, 3}, 7};
   check_functions(posterior.functions(repel::FlatPrior{}, box), 5);
-  check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3), false}, Look::probabilities), 5);
+  check_functions(
+      posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3), false}, Look::probabilities), 5);
 
   auto model = posterior.functions(repel::FlatPrior{}, box, Look::probabilities);
   CHECK(model.output_dim() == 3 * 11);
@@ -201,7 +204,8 @@ TEST_CASE("functions are seen at the batch and at further points, as outputs or 
   CHECK(moved.norm() < 1);
 }
 
-TEST_CASE("the kernel on probabilities repels in probability, and the likelihood stays as it is", "[bnn][function_space]") {
+TEST_CASE("the kernel on probabilities repels in probability, and the likelihood stays as it is",
+          "[bnn][function_space]") {
   // kde-fWGD with the kernel on probabilities: Φ_i = S_i − ∇_{f_i} log Σ_j k(p(f_i), p(f_j)), by differences.
   const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0});
   const auto kernel = repel::Rbf{repel::FixedBandwidth{0.8}};

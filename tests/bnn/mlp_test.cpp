@@ -13,10 +13,14 @@ using repel::Index;
 
 double activate(Activation a, double z) {
   switch (a) {
-    case Activation::identity: return z;
-    case Activation::relu: return z > 0 ? z : 0;
-    case Activation::tanh: return std::tanh(z);
-    case Activation::gelu: return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
+    case Activation::identity:
+      return z;
+    case Activation::relu:
+      return z > 0 ? z : 0;
+    case Activation::tanh:
+      return std::tanh(z);
+    case Activation::gelu:
+      return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
   }
   return 0;
 }

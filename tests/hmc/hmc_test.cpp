@@ -28,13 +28,14 @@ TEST_CASE("split R-hat is what one gets by hand", "[hmc]") {
   CHECK(std::isinf(repel::split_r_hat(stuck)));
   stuck(3, 0) = std::nan("");
   CHECK(std::isnan(repel::split_r_hat(stuck)));
-  CHECK_THROWS_WITH(repel::split_r_hat(Eigen::MatrixXd::Zero(3, 2)), contains("chains has 3 rows, but needs at least 4"));
+  CHECK_THROWS_WITH(repel::split_r_hat(Eigen::MatrixXd::Zero(3, 2)),
+                    contains("chains has 3 rows, but needs at least 4"));
 }
 
 TEST_CASE("the effective sample size is what one gets by hand", "[hmc]") {
-  // One chain of twice 0000 1111. In each half the products of the centred draws at lags 1, 2, 3 sum to 1.25, 0.5, −0.25,
-  // so W = 4/14, var⁺ = 1/4 and the correlations are 0.4821, 0.1071, −0.2679. Geyer's pairs: 1 + 0.4821 counts, 0.1071 −
-  // 0.2679 is negative and ends the sum. τ = −1 + 2 · 1.4821.
+  // One chain of twice 0000 1111. In each half the products of the centred draws at lags 1, 2, 3 sum to 1.25, 0.5,
+  // −0.25, so W = 4/14, var⁺ = 1/4 and the correlations are 0.4821, 0.1071, −0.2679. Geyer's pairs: 1 + 0.4821 counts,
+  // 0.1071 − 0.2679 is negative and ends the sum. τ = −1 + 2 · 1.4821.
   Eigen::MatrixXd chain(16, 1);
   chain << 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1;
   const double rho = 1 - (4.0 / 14 - 2.5 / 16) / 0.25;
@@ -87,7 +88,8 @@ TEMPLATE_TEST_CASE("HMC recovers a Gaussian of very different scales", "[hmc][re
   CHECK(r.diagnostics.effective_samples.minCoeff() > 1000);
   const Eigen::MatrixXd draws = r.draws.template cast<double>();
   for (Index i = 0; i < 3; ++i) {
-    // Four standard errors of mean and variance, from the effective sample size (which for the variance may be smaller).
+    // Four standard errors of mean and variance, from the effective sample size (which for the variance may be
+    // smaller).
     const double n = std::min(r.diagnostics.effective_samples(i), 4000.0), sd = kGaussian.sd(i);
     const double mean = draws.row(i).mean(), variance = (draws.row(i).array() - mean).square().sum() / 3999;
     CAPTURE(i, n);
@@ -109,7 +111,8 @@ TEST_CASE("HMC recovers a target that is not Gaussian", "[hmc][recovery]") {
       [](const auto& w, Eigen::VectorXd& values) {
         values = (-w.row(0).array().abs() - w.row(1).array() - 2 * (1 + (-w.row(1).array()).exp()).log()).transpose();
       });
-  const auto r = repel::hmc(target, repel::normal(2, 4, 1), repel::Hmc{.warmup = 500, .samples = 5000, .leapfrog_steps = 6});
+  const auto r =
+      repel::hmc(target, repel::normal(2, 4, 1), repel::Hmc{.warmup = 500, .samples = 5000, .leapfrog_steps = 6});
   CHECK(r.diagnostics.r_hat.maxCoeff() < 1.01);
   const Eigen::ArrayXXd squares = r.draws.array().square();
   const double pi = std::numbers::pi;
@@ -128,7 +131,8 @@ TEST_CASE("HMC on a network without hidden layers gives Bayesian linear regressi
   const Eigen::MatrixXd x = repel::normal(2, 20, 3);
   const Eigen::RowVectorXd y = 0.5 * x.row(0) - x.row(1) + 0.3 * repel::normal(1, 20, 4);
   const repel::Bnn posterior(repel::Mlp({2, 1}), repel::GaussianLikelihood{0.3}, repel::NormalPrior{2.0}, x, y);
-  const auto r = repel::hmc(posterior.target(), posterior.prior_draws(4, 1), repel::Hmc{.samples = 2000, .leapfrog_steps = 5});
+  const auto r =
+      repel::hmc(posterior.target(), posterior.prior_draws(4, 1), repel::Hmc{.samples = 2000, .leapfrog_steps = 5});
   Eigen::MatrixXd features(3, 20);
   features << x, Eigen::RowVectorXd::Ones(20);
   const Eigen::MatrixXd covariance =
@@ -144,12 +148,13 @@ TEST_CASE("HMC on a network without hidden layers gives Bayesian linear regressi
 
 TEST_CASE("HMC counts divergences, and rejects what is not finite", "[hmc]") {
   // A wall at |w| = 1: the log density is −∞ beyond it, and the gradient sends trajectories there.
-  const auto target = repel::with_log_density([](const auto& w, auto& g) { g = 0 * w; },
-                                              [](const auto& w, Eigen::VectorXd& values) {
-                                                values.resize(w.cols());
-                                                for (Index c = 0; c < w.cols(); ++c)
-                                                  values(c) = std::abs(w(0, c)) < 1 ? 0.0 : -std::numeric_limits<double>::infinity();
-                                              });
+  const auto target =
+      repel::with_log_density([](const auto& w, auto& g) { g = 0 * w; },
+                              [](const auto& w, Eigen::VectorXd& values) {
+                                values.resize(w.cols());
+                                for (Index c = 0; c < w.cols(); ++c)
+                                  values(c) = std::abs(w(0, c)) < 1 ? 0.0 : -std::numeric_limits<double>::infinity();
+                              });
   const auto r = repel::hmc(target, repel::normal(1, 2, 1, 0.1), repel::Hmc{.warmup = 0, .samples = 300});
   CHECK(r.divergences > 0);
   CHECK(r.draws.cwiseAbs().maxCoeff() < 1);
@@ -158,14 +163,16 @@ TEST_CASE("HMC counts divergences, and rejects what is not finite", "[hmc]") {
   CHECK_THROWS_WITH(repel::hmc(kGaussian, repel::normal(3, 1, 1), repel::Hmc{.samples = 0}), contains("samples is 0"));
   CHECK_THROWS_WITH(repel::hmc(kGaussian, repel::normal(3, 1, 1), repel::Hmc{.target_acceptance = 1}),
                     contains("target_acceptance is 1, but must be larger than 0 and below 1"));
-  CHECK_THROWS_WITH(repel::hmc(kGaussian, repel::normal(3, 1, 1), repel::Hmc{.samples = 10, .thin = 11}), contains("thin is 11"));
+  CHECK_THROWS_WITH(repel::hmc(kGaussian, repel::normal(3, 1, 1), repel::Hmc{.samples = 10, .thin = 11}),
+                    contains("thin is 11"));
 }
 
 TEST_CASE("HMC keeps what it has when it is stopped, and thins", "[hmc]") {
   const repel::Hmc settings{.warmup = 50, .samples = 100, .leapfrog_steps = 3, .seed = 9};
   const auto whole = repel::hmc(kGaussian, repel::normal(3, 2, 1), settings);
-  const auto part = repel::hmc(kGaussian, repel::normal(3, 2, 1), settings,
-                               repel::StopWhen([](const auto&, const repel::StepInfo& info) { return info.step == 80; }));
+  const auto part =
+      repel::hmc(kGaussian, repel::normal(3, 2, 1), settings,
+                 repel::StopWhen([](const auto&, const repel::StepInfo& info) { return info.step == 80; }));
   REQUIRE(part.draws_per_chain == 30);
   REQUIRE(part.draws.cols() == 60);
   for (Index c = 0; c < 2; ++c) CHECK(part.chain(c) == whole.chain(c).leftCols(30));
@@ -184,9 +191,9 @@ TEST_CASE("HMC keeps what it has when it is stopped, and thins", "[hmc]") {
 TEST_CASE("networks, function space and HMC give the same bits for any number of threads", "[threads][bnn][hmc]") {
   // GELU, tanh and the softmax use exp, whose last bit depends on alignment where a buffer is not padded.
   const auto everything = [](repel::Activation activation) {
-    const repel::Bnn posterior(repel::Mlp({3, 17, 13, 5}, activation), repel::CategoricalLikelihood{}, repel::NormalPrior{1.0},
-                               repel::normal<float>(3, 40, 1), Eigen::VectorXi::LinSpaced(40, 0, 4).eval(),
-                               repel::Minibatch{31, 3});
+    const repel::Bnn posterior(repel::Mlp({3, 17, 13, 5}, activation), repel::CategoricalLikelihood{},
+                               repel::NormalPrior{1.0}, repel::normal<float>(3, 40, 1),
+                               Eigen::VectorXi::LinSpaced(40, 0, 4).eval(), repel::Minibatch{31, 3});
     auto weights = repel::weight_space(posterior.target(), repel::Svgd{}, repel::Adam{.learning_rate = 0.01});
     auto functions = repel::function_space(
         posterior.functions(repel::ImplicitPrior{}, repel::NoisyPoints{0.1}, repel::Look::probabilities),
@@ -197,7 +204,8 @@ TEST_CASE("networks, function space and HMC give the same bits for any number of
     REQUIRE(repel::run(functions, f, 20).finished());
     const repel::Bnn all(repel::Mlp({3, 17, 1}, activation), repel::GaussianLikelihood{1.0}, repel::NormalPrior{1.0},
                          repel::normal(3, 300, 1), repel::normal(1, 300, 2));
-    const auto h = repel::hmc(all.target(), all.prior_draws(5, 1), repel::Hmc{.warmup = 5, .samples = 5, .leapfrog_steps = 3});
+    const auto h =
+        repel::hmc(all.target(), all.prior_draws(5, 1), repel::Hmc{.warmup = 5, .samples = 5, .leapfrog_steps = 3});
     return std::tuple{w.particles, f.particles, h.draws};
   };
   const int before = omp_get_max_threads();

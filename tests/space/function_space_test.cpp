@@ -42,7 +42,8 @@ TEST_CASE("function space gives the golden numbers", "[golden][function_space]")
   // Recorded from the authors' code for an MLP 1-5-1 with 6 particles and a batch of 8 out of 90 points.
   const std::string dir = "fspace_regression/";
   const Eigen::MatrixXd w = test::golden(dir + "W.csv"), w_prior = test::golden(dir + "w_prior.csv");
-  const Eigen::MatrixXd x = test::golden(dir + "X.csv"), y = test::golden(dir + "T.csv"), f = test::golden(dir + "f.csv");
+  const Eigen::MatrixXd x = test::golden(dir + "X.csv"), y = test::golden(dir + "T.csv"),
+                        f = test::golden(dir + "f.csv");
   const repel::Bnn posterior(repel::Mlp({1, 5, 1}), repel::GaussianLikelihood{1.0}, repel::NormalPrior{1.0}, x, y);
 
   auto model = posterior.functions(repel::FlatPrior{});
@@ -54,11 +55,15 @@ TEST_CASE("function space gives the golden numbers", "[golden][function_space]")
   CHECK(test::relative_error(pulled * 90 / 8, test::golden(dir + "likelihood_weight_score.csv")) < 1e-12);
 
   using namespace repel;
-  CHECK(test::relative_error(-estimate_score(Kde{}, f), test::golden(dir + "on_f/kde_fWGD/minus_score_q_f.csv")) < 1e-12);
-  CHECK(test::relative_error(-estimate_score(Sge{}, f), test::golden(dir + "on_f/sge_fWGD/minus_score_q_f.csv")) < 1e-12);
-  CHECK(test::relative_error(-estimate_score(Ssge{}, f), test::golden(dir + "on_f/ssge_fWGD/minus_score_q_f.csv")) < 1e-9);
+  CHECK(test::relative_error(-estimate_score(Kde{}, f), test::golden(dir + "on_f/kde_fWGD/minus_score_q_f.csv")) <
+        1e-12);
+  CHECK(test::relative_error(-estimate_score(Sge{}, f), test::golden(dir + "on_f/sge_fWGD/minus_score_q_f.csv")) <
+        1e-12);
+  CHECK(test::relative_error(-estimate_score(Ssge{}, f), test::golden(dir + "on_f/ssge_fWGD/minus_score_q_f.csv")) <
+        1e-9);
   const Eigen::MatrixXd nothing = Eigen::MatrixXd::Zero(f.rows(), f.cols());
-  CHECK(test::relative_error(direction(Svgd{}, f, nothing) * 6, test::golden(dir + "on_f/f_SVGD/repulsion_f.csv")) < 1e-12);
+  CHECK(test::relative_error(direction(Svgd{}, f, nothing) * 6, test::golden(dir + "on_f/f_SVGD/repulsion_f.csv")) <
+        1e-12);
 
   // The implicit prior, with the recorded draws in place of fresh ones.
   struct Recorded {
@@ -74,9 +79,10 @@ TEST_CASE("function space gives the golden numbers", "[golden][function_space]")
   ImplicitPrior<>::Workspace<double> workspace;
   ImplicitPrior{Ssge{}, at.functions.cols()}.add_score(at, f, g, workspace);
   CHECK(at.asked == at.functions.cols());
-  CHECK(workspace.gram.bandwidth() == Approx(test::golden_scalars(dir + "on_f/scalars.csv").at("prior_h")).epsilon(1e-12));
-  CHECK(test::relative_error(g - Eigen::MatrixXd::Ones(f.rows(), f.cols()), test::golden(dir + "on_f/prior_score.csv")) <
-        1e-9);
+  CHECK(workspace.gram.bandwidth() ==
+        Approx(test::golden_scalars(dir + "on_f/scalars.csv").at("prior_h")).epsilon(1e-12));
+  CHECK(test::relative_error(g - Eigen::MatrixXd::Ones(f.rows(), f.cols()),
+                             test::golden(dir + "on_f/prior_score.csv")) < 1e-9);
 }
 
 TEST_CASE("a step in function space is the rule at the outputs, pulled back", "[function_space]") {
@@ -201,7 +207,7 @@ TEST_CASE("a Gaussian process prior treats the outputs of a point as independent
   Eigen::MatrixXd twice(2, 2);
   twice << 1, 1, 1, 1;
   PriorOnly<repel::GpPrior<repel::Rbf<repel::FixedBandwidth>>> singular{{repel::Rbf{repel::FixedBandwidth{1.0}}, 1, 0},
-                                                                         twice};
+                                                                        twice};
   Eigen::MatrixXd at(2, 2);
   CHECK_THROWS_WITH(singular.score(Eigen::MatrixXd(twice), at), contains("jitter is 0, but must be larger"));
 }

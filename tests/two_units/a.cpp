@@ -1,3 +1,5 @@
+#include <repel/bnn.hpp>
+#include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
 // With b.cpp: every function of the headers may be defined in two translation units of one program.

@@ -1,3 +1,5 @@
+#include <repel/bnn.hpp>
+#include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
 // See a.cpp.

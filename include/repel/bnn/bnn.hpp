@@ -28,8 +28,8 @@ class Bnn {
   using Scalar = S;
   using Targets = typename Likelihood::template Targets<Scalar>;
 
-  /// inputs: a point per column. targets: a column per point as well; labels, and targets of a single output, may also be
-  /// a plain vector. minibatch: how many points each step sees.
+  /// inputs: a point per column. targets: a column per point as well; labels, and targets of a single output, may also
+  /// be a plain vector. minibatch: how many points each step sees.
   template <class X, class Y>
   Bnn(Mlp network, Likelihood likelihood, Prior prior, const Eigen::MatrixBase<X>& inputs,
       const Eigen::MatrixBase<Y>& targets, Minibatch minibatch = {})
@@ -214,7 +214,8 @@ class BnnFunctions {
     detail::validate(points_);
     if constexpr (requires { points_.check(Index{1}); }) points_.check(posterior_.network().inputs());
     if (look_ == Look::probabilities && posterior_.network().outputs() < 2)
-      detail::fail("Bnn::functions", "look is Look::probabilities, but the network has 1 output: it needs a classifier");
+      detail::fail("Bnn::functions",
+                   "look is Look::probabilities, but the network has 1 output: it needs a classifier");
     if (!points_.beside_batch && extra() == 0)
       detail::fail("Bnn::functions", "beside_batch is false, but there are no other points for the kernel to look at");
     begin_step(0);

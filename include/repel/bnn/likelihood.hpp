@@ -66,8 +66,7 @@ struct GaussianLikelihood {
     GaussianPrediction<Scalar> out;
     const auto n = static_cast<Scalar>(f.cols());
     const Vector<Scalar> mean = f.rowwise().mean();
-    const Vector<Scalar> sd =
-        ((f.colwise() - mean).rowwise().squaredNorm() / std::max(Scalar(1), n - 1)).cwiseSqrt();
+    const Vector<Scalar> sd = ((f.colwise() - mean).rowwise().squaredNorm() / std::max(Scalar(1), n - 1)).cwiseSqrt();
     out.mean = mean.reshaped(outputs, f.rows() / outputs);
     out.sd = sd.reshaped(outputs, f.rows() / outputs);
     out.sd_with_noise = (out.sd.array().square() + static_cast<Scalar>(noise * noise)).sqrt();

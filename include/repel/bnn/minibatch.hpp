@@ -11,8 +11,8 @@
 
 namespace repel {
 
-/// How many points each step sees. They are reshuffled every epoch; points that do not fill a last batch are left out of
-/// that epoch, so all batches have one size and every point is as likely as any other to be in one.
+/// How many points each step sees. They are reshuffled every epoch; points that do not fill a last batch are left out
+/// of that epoch, so all batches have one size and every point is as likely as any other to be in one.
 struct Minibatch {
   Index size = 0;          ///< 0: all points, in their order
   std::uint64_t seed = 0;  ///< of the shuffles

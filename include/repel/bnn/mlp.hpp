@@ -12,8 +12,8 @@
 #include <vector>
 
 // A fully connected network whose weights are the particles: one column of a d×n matrix holds all parameters of one
-// network, layer after layer, each as its weights (out×in, row by row, as PyTorch flattens them) and then its biases. All
-// networks are evaluated in one call, in parallel over particles:
+// network, layer after layer, each as its weights (out×in, row by row, as PyTorch flattens them) and then its biases.
+// All networks are evaluated in one call, in parallel over particles:
 //
 //   repel::Mlp network({1, 50, 50, 1}, repel::Activation::relu);     // widths, from the inputs to the outputs
 //   repel::Mlp::Tape<double> tape;
@@ -30,7 +30,8 @@ enum class Activation { identity, relu, tanh, gelu };
 
 namespace detail {
 
-/// x ← the activation of x, elementwise. Where the derivative cannot be told from the result (GELU), `slopes` receives it.
+/// x ← the activation of x, elementwise. Where the derivative cannot be told from the result (GELU), `slopes` receives
+/// it.
 template <class Scalar>
 void activate(Activation activation, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dynamic, 1>> x, Scalar* slopes) {
   switch (activation) {
@@ -122,8 +123,8 @@ class Mlp {
   Activation activation() const { return activation_; }
   const std::vector<Layer>& layers() const { return layers_; }
 
-  /// Outputs of every particle at every point: F is (outputs p)×n, the outputs of the first point first. Nothing is kept
-  /// for a way back.
+  /// Outputs of every particle at every point: F is (outputs p)×n, the outputs of the first point first. Nothing is
+  /// kept for a way back.
   template <class W, class Scalar = typename W::Scalar>
   void evaluate(const W& w, const Points<Scalar>& x, Tape<Scalar>& tape, Matrix<Scalar>& f) const {
     require_fit(w, x);
@@ -166,8 +167,8 @@ class Mlp {
   }
 
   /// Both passes at once, particle by particle, so that a particle's values are still in the cache on the way back:
-  /// slope(j, F) turns the outputs of particle j (outputs×p) into what is pulled back, in place; finish(j) may then add to
-  /// column j of G.
+  /// slope(j, F) turns the outputs of particle j (outputs×p) into what is pulled back, in place; finish(j) may then add
+  /// to column j of G.
   template <class W, class Slope, class Finish, class G, class Scalar = typename W::Scalar>
   void gradient(const W& w, const Points<Scalar>& x, Tape<Scalar>& tape, const Slope& slope, const Finish& finish,
                 G& g) const {
@@ -205,8 +206,8 @@ class Mlp {
     return keeps_slopes() ? tape.slopes.col(column).data() : nullptr;
   }
 
-  /// Every layer's values start at a multiple of 64 bytes, whatever thread or particle they belong to: Eigen treats values
-  /// before the first aligned address one by one, and its exp then differs in the last bit.
+  /// Every layer's values start at a multiple of 64 bytes, whatever thread or particle they belong to: Eigen treats
+  /// values before the first aligned address one by one, and its exp then differs in the last bit.
   static Index padded(Index size) { return (size + 15) / 16 * 16; }
 
   /// The room for the values of all hidden layers at so many points.
@@ -227,8 +228,8 @@ class Mlp {
       detail::fail("Mlp", "X has ", x.rows(), " rows, but must have ", inputs(), ", the inputs of the network");
   }
 
-  // Weights stand row by row, so in Eigen's column-major eyes they are the in×out transpose. Every product of one particle
-  // runs within its thread.
+  // Weights stand row by row, so in Eigen's column-major eyes they are the in×out transpose. Every product of one
+  // particle runs within its thread.
 
   template <class Scalar>
   void forward_one(const Scalar* w, const Matrix<Scalar>& x, Scalar* hidden, Scalar* slopes, Scalar* f) const {
@@ -257,8 +258,8 @@ class Mlp {
   }
 
   template <class Scalar>
-  void backward_one(const Scalar* w, const Matrix<Scalar>& x, const Scalar* hidden, const Scalar* slopes, const Scalar* v,
-                    Scalar* scratch, Scalar* g) const {
+  void backward_one(const Scalar* w, const Matrix<Scalar>& x, const Scalar* hidden, const Scalar* slopes,
+                    const Scalar* v, Scalar* scratch, Scalar* g) const {
     const Index p = x.cols();
     const Scalar* delta_values = v;
     Index room = hidden_size(p);
@@ -276,8 +277,7 @@ class Mlp {
       Out<Scalar>(next, layer.in, p).noalias() = transposed * delta;
       using Array = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
       detail::activate_back<Scalar>(activation_, Eigen::Map<const Array>(below, layer.in * p),
-                                    slopes == nullptr ? nullptr : slopes + room,
-                                    Values<Scalar>(next, layer.in * p));
+                                    slopes == nullptr ? nullptr : slopes + room, Values<Scalar>(next, layer.in * p));
       delta_values = next;
     }
   }

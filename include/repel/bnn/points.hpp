@@ -8,8 +8,8 @@
 #include <vector>
 
 // Where functions are compared. By default, and in the paper, at the training batch; these policies add points of their
-// own, where there are no data: there the prior and the repulsion act alone. `beside_batch = false` makes the kernel look
-// at the added points only (the likelihood still acts at the batch).
+// own, where there are no data: there the prior and the repulsion act alone. `beside_batch = false` makes the kernel
+// look at the added points only (the likelihood still acts at the batch).
 //
 // A policy is a value with `bool beside_batch`,
 //   Index count(Index batch) const                           how many points it adds to a batch of that many

@@ -47,8 +47,8 @@ struct LayerNormalPrior {
   double sd(Index layer, Index /*particle*/) const { return standard_deviations[static_cast<std::size_t>(layer)]; }
 };
 
-/// A standard deviation per particle: members of a hyper-deep ensemble. With fewer entries than particles they are dealt
-/// out in turn: particle j has entry j modulo their number.
+/// A standard deviation per particle: members of a hyper-deep ensemble. With fewer entries than particles they are
+/// dealt out in turn: particle j has entry j modulo their number.
 struct ParticleNormalPrior {
   std::vector<double> standard_deviations;
 
@@ -117,8 +117,8 @@ Matrix<Scalar> prior_draws(const Mlp& network, const Prior& prior, Index count, 
   return w;
 }
 
-/// Weights as PyTorch initialises a linear layer (Kaiming's uniform rule with a = √5): weights and biases uniform within
-/// ±1/√inputs of the layer. parameters×count.
+/// Weights as PyTorch initialises a linear layer (Kaiming's uniform rule with a = √5): weights and biases uniform
+/// within ±1/√inputs of the layer. parameters×count.
 template <class Scalar = double>
 Matrix<Scalar> pytorch_draws(const Mlp& network, Index count, std::uint64_t seed) {
   if (count < 1) detail::fail("pytorch_draws", "count is ", count, ", but must be at least 1");

@@ -21,8 +21,8 @@ namespace repel::detail {
 /// product by the number of threads, and the bits with it.
 inline constexpr double kParallelWork = 100'000;
 
-/// How many pieces can be in work at once, and the number of the slot that this piece runs in: for scratch memory that a
-/// piece fills before it reads it. What a piece computes must not depend on its slot.
+/// How many pieces can be in work at once, and the number of the slot that this piece runs in: for scratch memory that
+/// a piece fills before it reads it. What a piece computes must not depend on its slot.
 inline Index thread_slots() {
 #ifdef _OPENMP
   return omp_in_parallel() ? 1 : static_cast<Index>(omp_get_max_threads());
@@ -69,6 +69,9 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
 /// Columns handled in one piece of work.
 inline constexpr Index kTile = 64;
 
+/// Rows handled in one piece, where there are many rows and few columns.
+inline constexpr Index kRowTile = 512;
+
 /// Cuts columns 0…count into tiles of a fixed width and runs body(first, width) on each.
 template <class Body>
 void parallel_tiles(Index count, Index width, double work_per_column, Body&& body) {
@@ -77,6 +80,17 @@ void parallel_tiles(Index count, Index width, double work_per_column, Body&& bod
     const Index first = t * width;
     body(first, std::min(width, count - first));
   });
+}
+
+/// Cuts a matrix into blocks of kRowTile×kTile and runs body(row, rows, column, columns) on each.
+template <class Body>
+void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& body) {
+  const Index high = (rows + kRowTile - 1) / kRowTile, wide = (columns + kTile - 1) / kTile;
+  parallel_for(high * wide, work_per_entry * static_cast<double>(std::min(rows, kRowTile) * std::min(columns, kTile)),
+               [&](Index block) {
+                 const Index row = block % high * kRowTile, column = block / high * kTile;
+                 body(row, std::min(kRowTile, rows - row), column, std::min(kTile, columns - column));
+               });
 }
 
 }  // namespace repel::detail

@@ -51,8 +51,8 @@ inline std::uint64_t scramble(std::uint64_t x) {
 
 }  // namespace detail
 
-/// The seed of a stream of its own for each pair of numbers, such as a step and a particle. What is drawn from it depends
-/// on these numbers alone, not on what was drawn before: a run goes on from any step as if it had not stopped.
+/// The seed of a stream of its own for each pair of numbers, such as a step and a particle. What is drawn from it
+/// depends on these numbers alone, not on what was drawn before: a run goes on from any step as if it had not stopped.
 inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0) {
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   return detail::scramble(detail::scramble(detail::scramble(seed + golden) ^ (a + golden)) ^ (b + golden));

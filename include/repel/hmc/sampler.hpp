@@ -17,11 +17,11 @@ namespace repel {
 
 /// Settings of Hamiltonian Monte Carlo. Step size and mass matrix are found in warm-up.
 struct Hmc {
-  Index warmup = 500;               ///< iterations that adapt, and are thrown away
-  Index samples = 500;              ///< iterations after it, per chain
-  Index leapfrog_steps = 20;        ///< the mean number: each trajectory takes 1 to 2·20 − 1, against resonances
-  double target_acceptance = 0.8;   ///< what the step size is adapted to
-  Index thin = 1;                   ///< keep every so-many-th draw
+  Index warmup = 500;              ///< iterations that adapt, and are thrown away
+  Index samples = 500;             ///< iterations after it, per chain
+  Index leapfrog_steps = 20;       ///< the mean number: each trajectory takes 1 to 2·20 − 1, against resonances
+  double target_acceptance = 0.8;  ///< what the step size is adapted to
+  Index thin = 1;                  ///< keep every so-many-th draw
   std::uint64_t seed = 0;
 
   void validate() const {
@@ -87,26 +87,26 @@ struct DualAveraging {
 /// All that changes while HMC runs, as a value; a column per chain.
 template <class P>
 struct HmcState {
-  P particles;                   ///< where the chains are
-  Index step = 0;                ///< iterations taken so far
+  P particles;     ///< where the chains are
+  Index step = 0;  ///< iterations taken so far
   double step_size = 0;
-  Vector<double> variances;      ///< per coordinate: the inverse of the mass matrix
-  Vector<double> log_density;    ///< of every chain
-  P gradient;                    ///< there
-  Vector<double> acceptance;     ///< of the last iteration, per chain
-  Vector<double> acceptance_sum; ///< over all after warm-up
-  Index divergences = 0;         ///< trajectories after warm-up that lost their energy
+  Vector<double> variances;       ///< per coordinate: the inverse of the mass matrix
+  Vector<double> log_density;     ///< of every chain
+  P gradient;                     ///< there
+  Vector<double> acceptance;      ///< of the last iteration, per chain
+  Vector<double> acceptance_sum;  ///< over all after warm-up
+  Index divergences = 0;          ///< trajectories after warm-up that lost their energy
   Index warmup_divergences = 0;
   detail::DualAveraging dual;
-  Index seen = 0;                ///< draws that the running moments below have seen, per chain
+  Index seen = 0;  ///< draws that the running moments below have seen, per chain
   P mean, squares;
-  P position, momentum, slope;   ///< buffers
+  P position, momentum, slope;  ///< buffers
   Vector<double> proposed;
 };
 
-/// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called for
-/// all of them together, as by the other samplers. Step size and mass matrix are shared, and adapted to all chains. Has
-/// init and step like a Sampler, so run() and its observers work; hmc() below does all in one call.
+/// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called
+/// for all of them together, as by the other samplers. Step size and mass matrix are shared, and adapted to all chains.
+/// Has init and step like a Sampler, so run() and its observers work; hmc() below does all in one call.
 template <class Target>
 class HmcSampler {
  public:
@@ -130,9 +130,10 @@ class HmcSampler {
   HmcState<typename Derived::PlainObject> init(const Eigen::MatrixBase<Derived>& particles) {
     using P = typename Derived::PlainObject;
     static_assert(Real<typename P::Scalar>, "repel::hmc: the initial positions must be a matrix of float or double");
-    static_assert(HmcTarget<std::remove_reference_t<Target>, P>,
-                  "repel::hmc: the target must be callable as target(w, g) and have log_density(w, values), where w and g "
-                  "are d x n and values is a Vector<double> of length n; see repel::with_log_density");
+    static_assert(
+        HmcTarget<std::remove_reference_t<Target>, P>,
+        "repel::hmc: the target must be callable as target(w, g) and have log_density(w, values), where w and g "
+        "are d x n and values is a Vector<double> of length n; see repel::with_log_density");
     HmcState<P> s;
     s.particles = particles;
     detail::require_points("hmc", "initial", s.particles);
@@ -161,7 +162,8 @@ class HmcSampler {
     const bool warming = s.step < settings_.warmup;
     const auto steps = static_cast<std::uint64_t>(s.step);
     Random random(stream_seed(settings_.seed, steps, 1));
-    const auto trajectory = 1 + static_cast<Index>(random.uniform() * static_cast<double>(2 * settings_.leapfrog_steps - 1));
+    const auto trajectory =
+        1 + static_cast<Index>(random.uniform() * static_cast<double>(2 * settings_.leapfrog_steps - 1));
     propose(s, trajectory, steps);
     for (Index c = 0; c < s.particles.cols(); ++c) {
       const double chance = s.acceptance(c);
@@ -183,7 +185,8 @@ class HmcSampler {
   const Hmc& settings() const { return settings_; }
 
  private:
-  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN where the energy is not finite.
+  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN where the energy is not
+  /// finite.
   template <class P>
   void propose(HmcState<P>& s, Index trajectory, std::uint64_t stream) {
     using Scalar = typename P::Scalar;
@@ -274,22 +277,22 @@ class HmcSampler {
 /// What hmc() returns.
 template <class Scalar>
 struct HmcResult {
-  Matrix<Scalar> draws;              ///< d×(chains · draws per chain), chain after chain
+  Matrix<Scalar> draws;  ///< d×(chains · draws per chain), chain after chain
   Index chains = 0;
   Index draws_per_chain = 0;
   double step_size = 0;
-  Eigen::VectorXd acceptance;        ///< mean over the iterations after warm-up, per chain
-  Index divergences = 0;             ///< trajectories after warm-up that lost their energy: a reason for doubt
+  Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
+  Index divergences = 0;       ///< trajectories after warm-up that lost their energy: a reason for doubt
   Index warmup_divergences = 0;
-  Diagnostics diagnostics;           ///< split R̂ and effective sample size of every coordinate
-  Report report;                     ///< of the run
+  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate
+  Report report;            ///< of the run
 
   /// The draws of one chain.
   auto chain(Index c) const { return draws.middleCols(c * draws_per_chain, draws_per_chain); }
 };
 
-/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers trail as in run();
-/// where one stops the run, what was drawn so far is returned.
+/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers trail as in
+/// run(); where one stops the run, what was drawn so far is returned.
 ///
 ///   target   target(w, g) and target.log_density(w, values): a Bnn's target(), or with_log_density(…)
 template <class T, class Derived, class... Observers>

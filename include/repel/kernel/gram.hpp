@@ -91,21 +91,18 @@ class Gram<K, Scalar> {
 
   template <class Out>
   void attraction(Out& out) const {
-    Metric::pull(points_, points_, slopes_, out);
-    out *= inverse_bandwidth();
+    Metric::pull(points_, points_, slopes_, inverse_bandwidth(), out);
   }
 
   template <class Weights, class Out>
   void attraction(const Weights& weights, Out& out) {
     weighted_.noalias() = slopes_.cwiseProduct(weights);
-    Metric::pull(points_, points_, weighted_, out);
-    out *= inverse_bandwidth();
+    Metric::pull(points_, points_, weighted_, inverse_bandwidth(), out);
   }
 
   template <class Out>
   void gradient_sum(Out& out) const {
-    attraction(out);
-    out = -out;
+    Metric::pull(points_, points_, slopes_, -inverse_bandwidth(), out);
   }
 
   template <class Derived>
@@ -120,8 +117,7 @@ class Gram<K, Scalar> {
     auto u = query_slopes_.array();
     u = kernel_->phi_prime(u, values.array());
     attraction.resize(queries.rows(), queries.cols());
-    Metric::pull(points_, queries_, query_slopes_, attraction);
-    attraction *= inverse_bandwidth();
+    Metric::pull(points_, queries_, query_slopes_, inverse_bandwidth(), attraction);
   }
 
  private:

@@ -9,7 +9,7 @@
 // A metric has two static functions, on points stored in `Points`:
 //   distances(x, y, out)    out(i, j) = distance(x_i, y_j); where x and y are the same object, only the lower
 //                           triangle and an exactly zero diagonal are promised
-//   pull(x, y, a, out)      column j of out = Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j)
+//   pull(x, y, a, c, out)   column j of out = c Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j)
 //
 // In a few dimensions both are sums over coordinate differences, vectorised over particles and free of cancellation.
 // In many, the squared Euclidean metric uses matrix products (there is never a d×n×n tensor).
@@ -28,6 +28,7 @@ struct Points {
   Matrix<Scalar> columns;      ///< d×n and shifted to a common origin, in many dimensions
   Vector<Scalar> norms;        ///< their squared norms
   Vector<Scalar> origin;       ///< the shift
+  Matrix<Scalar> parts;        ///< room for products of few but long columns
   Index dim = 0, count = 0;
 
   /// Distances do not change under a common shift, but rounding does: squared distances from ‖x‖² + ‖y‖² − 2x·y
@@ -37,8 +38,11 @@ struct Points {
   void assign(const Eigen::MatrixBase<Derived>& points) {
     if (points.rows() > kFewDimensions) {
       origin = points.col(0);
-      for (Index j = 1; j < points.cols(); ++j)
-        origin += (points.col(j) - points.col(0)) / static_cast<Scalar>(points.cols());
+      const Scalar weight = 1 / static_cast<Scalar>(points.cols());
+      parallel_blocks(points.rows(), 1, static_cast<double>(points.cols()), [&](Index r, Index rows, Index, Index) {
+        for (Index j = 1; j < points.cols(); ++j)
+          origin.segment(r, rows) += (points.col(j) - points.col(0)).segment(r, rows) * weight;
+      });
     }
     assign(points, origin);
   }
@@ -51,8 +55,14 @@ struct Points {
     if (few()) {
       coordinates = points.transpose();
     } else {
-      columns = points.colwise() - shift;
-      norms = columns.colwise().squaredNorm().transpose();
+      columns.resize(dim, count);
+      norms.resize(count);
+      parallel_tiles(count, 4, static_cast<double>(dim), [&](Index first, Index width) {
+        for (Index j = first; j < first + width; ++j) {
+          columns.col(j) = points.col(j) - shift;
+          norms(j) = columns.col(j).squaredNorm();
+        }
+      });
     }
   }
 
@@ -74,11 +84,11 @@ void distances_by_coordinate(const Points<Scalar>& x, const Points<Scalar>& y, M
 }
 
 template <class Metric, class Scalar, class Weights, class Out>
-void pull_by_coordinate(const Points<Scalar>& x, const Points<Scalar>& y, const Weights& a, Out& out) {
+void pull_by_coordinate(const Points<Scalar>& x, const Points<Scalar>& y, const Weights& a, Scalar c, Out& out) {
   parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
     for (Index j = first; j < first + width; ++j)
       for (Index k = 0; k < x.dim; ++k)
-        out(k, j) = (a.col(j).array() * Metric::slope(y.coordinates(j, k) - x.coordinates.col(k).array())).sum();
+        out(k, j) = c * (a.col(j).array() * Metric::slope(y.coordinates(j, k) - x.coordinates.col(k).array())).sum();
   });
 }
 
@@ -96,14 +106,17 @@ struct SquaredEuclidean {
   }
 
   template <class Scalar>
-  static void distances(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, Matrix<Scalar>& out) {
+  static void distances(const detail::Points<Scalar>& x, detail::Points<Scalar>& y, Matrix<Scalar>& out) {
     out.resize(x.count, y.count);
     if (x.few()) return detail::distances_by_coordinate<SquaredEuclidean>(x, y, out);
     const bool self = &x == &y;
+    const bool narrow = x.count <= detail::kTile && y.count <= detail::kTile;
+    if (narrow) detail::long_transposed_product<Scalar>(x.columns, y.columns, y.parts, out);
     detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
       const Index top = self ? first : 0, rows = x.count - top;
       auto block = out.block(top, first, rows, width);
-      detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
+      if (!narrow)
+        detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
       for (Index j = 0; j < width; ++j)
         for (Index i = self ? j : 0; i < rows; ++i) {
           const Scalar scale = x.norms(top + i) + y.norms(first + j), difference = scale - 2 * block(i, j);
@@ -116,11 +129,13 @@ struct SquaredEuclidean {
   }
 
   template <class Scalar, class Weights, class Out>
-  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Out& out) {
-    if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, out);
+  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Scalar c,
+                   Out& out) {
+    if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, c, out);
     detail::product<Scalar>(x.columns, a, out);
-    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j) out.col(j) = 2 * (a.col(j).sum() * y.columns.col(j) - out.col(j));
+    detail::parallel_tiles(y.count, 4, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j)
+        out.col(j) = (2 * c * a.col(j).sum()) * y.columns.col(j) - (2 * c) * out.col(j);
     });
   }
 };
@@ -149,13 +164,14 @@ struct Manhattan {
   }
 
   template <class Scalar, class Weights, class Out>
-  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Out& out) {
-    if (x.few()) return detail::pull_by_coordinate<Manhattan>(x, y, a, out);
+  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Scalar c,
+                   Out& out) {
+    if (x.few()) return detail::pull_by_coordinate<Manhattan>(x, y, a, c, out);
     detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) {
         out.col(j).setZero();
         for (Index i = 0; i < x.count; ++i)
-          out.col(j).array() += a(i, j) * (y.columns.col(j) - x.columns.col(i)).array().sign();
+          out.col(j).array() += (c * a(i, j)) * (y.columns.col(j) - x.columns.col(i)).array().sign();
       }
     });
   }

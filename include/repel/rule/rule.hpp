@@ -10,8 +10,8 @@
 //   Forces direction(z, s, workspace, phi) const      all d×n; phi is written, never z or s
 // and, where it needs buffers, a nested `template <class Scalar> struct Workspace`.
 //
-// In function space the kernel may look at something made from the outputs, such as class probabilities, while s and phi
-// belong to the outputs themselves. A rule that allows it takes a fifth argument, `pull`: pull(repulsion) is the
+// In function space the kernel may look at something made from the outputs, such as class probabilities, while s and
+// phi belong to the outputs themselves. A rule that allows it takes a fifth argument, `pull`: pull(repulsion) is the
 // repulsive part, formed where the kernel looks, brought back to where s is. Where both are the same it is SamePlace.
 
 namespace repel {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/parallel.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/score/estimator.hpp>
 
@@ -25,7 +26,7 @@ struct Kde {
   void score(Gram& gram, Workspace& workspace, Out& out) const {
     workspace.sums = gram.values().colwise().sum();  // at least 1 for kernels of a distance
     gram.attraction(out);
-    out.array().rowwise() /= workspace.sums.array();
+    divide_columns(out, workspace.sums);
   }
 
   template <class Gram, class Workspace, class Queries, class Out>
@@ -39,7 +40,16 @@ struct Kde {
         detail::fail("estimate_score", "queries.col(", j,
                      ") is so far from every particle that the kernel (h = ", gram.bandwidth(),
                      ") vanishes there, but a KDE needs a positive density");
-    out.array().rowwise() /= workspace.sums.array();
+    divide_columns(out, workspace.sums);
+  }
+
+ private:
+  /// Column by column: Eigen does not vectorise rowwise().
+  template <class Out, class Sums>
+  static void divide_columns(Out& out, const Sums& sums) {
+    detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) out.col(j) *= 1 / sums(j);
+    });
   }
 };
 Kde()->Kde<>;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/score/estimator.hpp>
 #include <repel/score/ridge_solver.hpp>
@@ -15,16 +16,25 @@ struct Sge {
   double ridge = 0.01;  ///< η ≥ 0
 
   template <class Scalar>
-  using Workspace = detail::RidgeSolver<Scalar>;
+  struct Workspace {
+    detail::RidgeSolver<Scalar> solver;
+    Matrix<Scalar> gradients;  // G
+  };
 
   void validate() const { detail::require_non_negative("Sge", "ridge", ridge); }
 
   template <class Gram, class Workspace, class Out>
-  void score(Gram& gram, Workspace& solver, Out& out) const {
-    solver.factorise("Sge", gram.values(), ridge);
-    gram.gradient_sum(out);
-    solver.solve_from_the_right(out);
-    out = -out;
+  void score(Gram& gram, Workspace& w, Out& out) const {
+    w.solver.factorise("Sge", gram.values(), ridge);
+    if (out.rows() > out.cols()) {
+      w.gradients.resize(out.rows(), out.cols());
+      gram.gradient_sum(w.gradients);
+      detail::product<typename Out::Scalar>(w.gradients, w.solver.inverse(-1), out);
+    } else {
+      gram.gradient_sum(out);
+      w.solver.solve_from_the_right(out);
+      out = -out;
+    }
   }
 };
 Sge()->Sge<>;

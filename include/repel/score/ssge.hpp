@@ -32,7 +32,7 @@ struct Ssge {
   template <class Scalar>
   struct Workspace {
     detail::RidgeSolver<Scalar> solver;  // for all eigenpairs
-    Matrix<Scalar> twice, cross;
+    Matrix<Scalar> twice, weights, cross;
     std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;  // for some
     Matrix<Scalar> shifted, projected;
     Index kept = 0;
@@ -46,16 +46,27 @@ struct Ssge {
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& w, Out& out) const {
     using Scalar = typename Out::Scalar;
-    gram.gradient_sum(out);
     if constexpr (all) {
-      // With A = K + ηI and B = G A⁻¹: G A⁻² K = G A⁻¹ (I − ηA⁻¹) = B − ηBA⁻¹, with no n×n×n product.
+      // With A = K + ηI and B = G A⁻¹: G A⁻² K = G A⁻¹ (I − ηA⁻¹) = B − ηBA⁻¹, with no n×n×n product where d is small.
       w.solver.factorise("Ssge", gram.values(), ridge);
-      w.solver.solve_from_the_right(out);
-      w.twice = out;
-      w.solver.solve_from_the_right(w.twice);
-      out = static_cast<Scalar>(ridge) * w.twice - out;
+      w.twice.resize(out.rows(), out.cols());
+      if (out.rows() > out.cols()) {
+        const Matrix<Scalar>& inverse = w.solver.inverse(1);
+        w.weights.resize(out.cols(), out.cols());
+        detail::product<Scalar>(inverse, inverse, w.weights);
+        w.weights = static_cast<Scalar>(ridge) * w.weights - inverse;
+        gram.gradient_sum(w.twice);
+        detail::product<Scalar>(w.twice, w.weights, out);
+      } else {
+        gram.gradient_sum(out);
+        w.solver.solve_from_the_right(out);
+        w.twice = out;
+        w.solver.solve_from_the_right(w.twice);
+        out = static_cast<Scalar>(ridge) * w.twice - out;
+      }
     } else {
       decompose(gram, w);
+      gram.gradient_sum(out);
       // In sample Uᵀ K = (Λ − ηI) Uᵀ.
       project(out, w);
       w.projected.array().rowwise() *=
@@ -74,8 +85,15 @@ struct Ssge {
     gram.gradient_sum(coefficients);
     if constexpr (all) {
       w.solver.factorise("Ssge", gram.values(), ridge);
-      w.solver.solve_from_the_right(coefficients);
-      w.solver.solve_from_the_right(coefficients);
+      if (out.rows() > gram.values().cols()) {  // A⁻² K(X, x) first
+        const Matrix<Scalar>& inverse = w.solver.inverse(1);
+        w.weights.resize(w.cross.rows(), w.cross.cols());
+        detail::product<Scalar>(inverse, w.cross, w.weights);
+        detail::product<Scalar>(inverse, w.weights, w.cross);
+      } else {
+        w.solver.solve_from_the_right(coefficients);
+        w.solver.solve_from_the_right(coefficients);
+      }
     } else {
       decompose(gram, w);
       project(coefficients, w);

@@ -38,9 +38,9 @@ struct FlatPrior {
   void add_score(At&, const F&, G&, Empty&) const {}
 };
 
-/// The prior over weights as a prior over functions, as in the paper: draws of weights are pushed through the network at
-/// the same points, and the score of their distribution is estimated at the particles' outputs (by SSGE, with the one
-/// bandwidth that belongs to the draws).
+/// The prior over weights as a prior over functions, as in the paper: draws of weights are pushed through the network
+/// at the same points, and the score of their distribution is estimated at the particles' outputs (by SSGE, with the
+/// one bandwidth that belongs to the draws).
 template <class Estimator = Ssge<>>
 struct ImplicitPrior {
   static_assert(OutOfSampleEstimator<Estimator>,
@@ -83,9 +83,10 @@ ImplicitPrior(Estimator, Index) -> ImplicitPrior<Estimator>;
 template <class Kernel = Rbf<FixedBandwidth>>
 struct GpPrior {
   static_assert(detail::assert_kernel<Kernel>());
-  static_assert(std::same_as<std::remove_cvref_t<decltype(std::declval<Kernel>().bandwidth)>, FixedBandwidth>,
-                "repel::GpPrior: the kernel needs a FixedBandwidth, since one that follows the batch would make another "
-                "prior of every batch");
+  static_assert(
+      std::same_as<std::remove_cvref_t<decltype(std::declval<Kernel>().bandwidth)>, FixedBandwidth>,
+      "repel::GpPrior: the kernel needs a FixedBandwidth, since one that follows the batch would make another "
+      "prior of every batch");
   Kernel kernel;
   double variance = 1;   ///< v, of f at a point
   double jitter = 1e-6;  ///< keeps K + jitter I invertible where points lie close together
@@ -111,7 +112,7 @@ struct GpPrior {
     const Index outputs = at.outputs(), points = f.rows() / outputs;
     w.gram.update(kernel, at.inputs());
     w.covariance = static_cast<Scalar>(variance) * w.gram.values();
-    w.solver.factorise("GpPrior", w.covariance, jitter, "jitter");
+    w.solver.factorise("GpPrior", w.covariance, jitter, "jitter", "points");
     w.score.resize(f.rows(), f.cols());
     detail::parallel_for(f.cols(), static_cast<double>(f.rows() * points), [&](Index j) {
       w.score.col(j) = static_cast<Scalar>(mean) - f.col(j).array();

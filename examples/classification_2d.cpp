@@ -1,0 +1,197 @@
+// The paper's 2-D classification: where does each method know that it does not know?
+
+#include "common/gnuplot.hpp"
+#include "common/networks.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <numbers>
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using repel::Index;
+
+constexpr Index kClasses = 5;
+constexpr Index kCells = 64;      // of the grid, per side
+constexpr double kExtent = 12.0;  // it spans [−12, 12]²
+
+/// What an ensemble says about a set of points.
+struct Prediction {
+  MatrixXd probabilities;  ///< the Bayesian model average, classes×points
+  MatrixXd sd;             ///< over the members (n − 1), classes×points
+  VectorXd entropy;        ///< of the average, divided by log(classes): 1 is to know nothing
+  VectorXd disagreement;   ///< the paper's MD: sd over members, averaged over the classes
+};
+
+template <class Posterior>
+Prediction predict(const Posterior& posterior, const MatrixXd& particles, const MatrixXd& points) {
+  const auto p = posterior.predict(particles, points);
+  Prediction out;
+  out.probabilities = p.probabilities;
+  const VectorXd mean = p.members.rowwise().mean();
+  const double n = std::max<double>(1, static_cast<double>(particles.cols()) - 1);
+  const VectorXd sd = ((p.members.colwise() - mean).rowwise().squaredNorm() / n).cwiseSqrt();
+  out.sd = sd.reshaped(kClasses, points.cols());
+  out.entropy = -(p.probabilities.array() * p.probabilities.array().max(1e-300).log()).colwise().sum().transpose() /
+                std::log(static_cast<double>(kClasses));
+  out.disagreement = out.sd.colwise().mean().transpose();
+  return out;
+}
+
+double mean_over(const VectorXd& values, const VectorXd& radius, double low, double high) {
+  double sum = 0, count = 0;
+  for (Index i = 0; i < values.size(); ++i)
+    if (radius(i) >= low && radius(i) <= high) {
+      sum += values(i);
+      ++count;
+    }
+  return sum / count;
+}
+
+void draw(const std::filesystem::path& out, const std::string& name, const MatrixXd& x, const Eigen::VectorXi& labels,
+          const MatrixXd& grid, double top, const std::vector<std::pair<std::string, VectorXd>>& maps) {
+  using example::detail::number;
+  const std::filesystem::path data = out / (name + "-data");
+  std::filesystem::create_directories(data);
+  std::string text;
+  for (Index i = 0; i < x.cols(); ++i)
+    text += number(x(0, i)) + ' ' + number(x(1, i)) + ' ' + std::to_string(labels(i)) + '\n';
+  example::write_file(data / "data.txt", text);
+  for (const auto& [method, values] : maps) {
+    text.clear();
+    for (Index i = 0; i < grid.cols(); ++i) {
+      if (i > 0 && i % kCells == 0) text += '\n';
+      text += number(grid(0, i)) + ' ' + number(grid(1, i)) + ' ' + number(values(i)) + '\n';
+    }
+    example::write_file(data / (method + ".txt"), text);
+  }
+  const auto columns = static_cast<int>(std::min<std::size_t>(5, maps.size()));
+  const int rows = (static_cast<int>(maps.size()) + columns - 1) / columns;
+  std::ostringstream gp;
+  gp << "set terminal pngcairo size " << 290 * columns + 80 << ',' << 300 * rows << " font 'DejaVu Sans,10'\n"
+     << "set output '" << name << ".png'\nset multiplot layout " << rows << ',' << columns
+     << " margins 0.03,0.93,0.06,0.93 spacing 0.02,0.10\nunset key\nset xrange [-12:12]\nset yrange [-12:12]\n"
+     << "set size ratio 1\nset border 15 lc rgb '#666666'\nset tics 6 out nomirror\nset cbrange [0:" << top << "]\n"
+     << "set palette defined (0 '#fbfaf4', 0.25 '#f3d99a', 0.5 '#e2955b', 0.75 '#b04a5a', 1 '#4b1d52')\n"
+     << "unset colorbox\n";
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const auto& method = maps[i].first;
+    if (i + 1 == maps.size()) gp << "set colorbox user origin 0.945,0.1 size 0.015,0.8\n";
+    gp << "set title '" << method << "' font ',13' offset 0,-0.6\nplot '" << name << "-data/" << method
+       << ".txt' using 1:2:3 with image, ";
+    const char* colours[] = {"#1b9e77", "#2b6cb0", "#7b3fa0", "#c2185b", "#5d7a1e"};
+    for (Index c = 0; c < kClasses; ++c)
+      gp << (c == 0 ? "" : ", ") << "'" << name << "-data/data.txt' using ($3==" << c
+         << "?$1:1/0):2 with points pt 7 ps 0.45 lc rgb '" << colours[c] << "'";
+    gp << '\n';
+  }
+  gp << "unset multiplot\n";
+  example::run_gnuplot(out, name, gp.str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  example::NetworkOptions options;
+  options.learning_rate = 0.001;
+  options.box_low = -kExtent;
+  options.box_high = kExtent;
+  if (const auto code = example::parse(
+          argc, argv,
+          "Bayesian neural network classification of five Gaussians on a ring, as in the paper: the entropy of every "
+          "method's predictions and the disagreement of its members, against Hamiltonian Monte Carlo.",
+          "classification_2d", /*quick=*/{50, 1500}, /*paper=*/{100, 10000}, example::kNetworkMethods, options,
+          [&](CLI::App& app) { options.add_to(app); }))
+    return *code;
+  const auto choose = [&](long& value, long quick, long paper) {
+    if (value == 0) value = options.paper ? paper : quick;
+  };
+  choose(options.chains, 4, 8);
+  choose(options.warmup, 200, 500);
+  choose(options.draws, 100, 500);
+  choose(options.leapfrog, 30, 100);
+
+  // The data of the paper's appendix: 200 points around five centres on a ring of radius 5, with unit covariance.
+  repel::Random random(options.seed);
+  const auto sample = [&](Index count, MatrixXd& x, Eigen::VectorXi& labels) {
+    x.resize(2, count);
+    labels.resize(count);
+    for (Index i = 0; i < count; ++i) {
+      labels(i) = static_cast<int>(i % kClasses);
+      const double angle = 2 * std::numbers::pi * labels(i) / static_cast<double>(kClasses);
+      x(0, i) = 5 * std::cos(angle) + random.normal();
+      x(1, i) = 5 * std::sin(angle) + random.normal();
+    }
+  };
+  MatrixXd x, test_x;
+  Eigen::VectorXi labels, test_labels;
+  sample(200, x, labels);
+  sample(2000, test_x, test_labels);
+  MatrixXd grid(2, kCells * kCells);
+  for (Index i = 0; i < kCells; ++i)
+    for (Index j = 0; j < kCells; ++j) {
+      const auto at = [](Index k) { return -kExtent + 2 * kExtent * (static_cast<double>(k) + 0.5) / kCells; };
+      grid.col(i * kCells + j) << at(j), at(i);
+    }
+  const VectorXd radius = grid.colwise().norm().transpose();
+
+  const repel::Mlp network({2, 50, 50, kClasses}, repel::Activation::relu);
+  const repel::CategoricalLikelihood likelihood;
+  const repel::NormalPrior prior{1.0};
+  const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), labels,
+                             repel::Minibatch{options.batch, options.seed});
+  const repel::Bnn whole(network, likelihood, prior, x, labels);
+  const MatrixXd coarse = grid(Eigen::all, Eigen::seqN(0, kCells * kCells / 37, 37));  // for the chains' diagnostics
+  const auto results = example::run_network_methods(options, make_problem(options, posterior, whole, coarse));
+
+  std::vector<std::pair<std::string, VectorXd>> entropies, disagreements;
+  Prediction hmc;
+  example::Table table({"method", "steps", "seconds", "ms_per_step", "accuracy", "nll", "H_data", "H_centre", "H_far",
+                        "MD_data", "MD_centre", "MD_far", "probability_vs_hmc", "sd_vs_hmc"});
+  for (const auto& r : results) {
+    // Thousands of HMC draws at thousands of points: a part of them will do for the pictures.
+    const Index stride = std::max<Index>(1, r.particles.cols() / 1000);
+    const MatrixXd members = r.particles(Eigen::all, Eigen::seqN(0, r.particles.cols() / stride, stride));
+    const Prediction on_grid = predict(whole, members, grid), on_test = predict(whole, members, test_x);
+    if (r.method == "HMC") hmc = on_grid;
+    double right = 0, nll = 0;
+    for (Index i = 0; i < test_x.cols(); ++i) {
+      Index guess = 0;
+      on_test.probabilities.col(i).maxCoeff(&guess);
+      right += guess == test_labels(i) ? 1 : 0;
+      nll -= std::log(std::max(on_test.probabilities(test_labels(i), i), 1e-300));
+    }
+    const auto count = static_cast<double>(test_x.cols());
+    const auto difference = [&](const MatrixXd& a, const MatrixXd& b) {
+      return b.size() > 0 ? example::fixed((a - b).cwiseAbs().mean(), 4) : std::string();
+    };
+    const auto regions = [&](const VectorXd& data, const VectorXd& map) {
+      return std::vector<std::string>{example::fixed(data.mean(), 3), example::fixed(mean_over(map, radius, 0, 1.5), 3),
+                                      example::fixed(mean_over(map, radius, 10, 100), 3)};
+    };
+    std::vector<std::string> row{r.method,
+                                 std::to_string(r.steps),
+                                 example::fixed(r.seconds, 2),
+                                 example::fixed(1e3 * r.seconds / static_cast<double>(std::max<Index>(1, r.steps)), 3),
+                                 example::fixed(right / count, 4),
+                                 example::fixed(nll / count, 4)};
+    for (const auto& cell : regions(on_test.entropy, on_grid.entropy)) row.push_back(cell);
+    for (const auto& cell : regions(on_test.disagreement, on_grid.disagreement)) row.push_back(cell);
+    row.push_back(difference(on_grid.probabilities, hmc.probabilities));
+    row.push_back(difference(on_grid.sd, hmc.sd));
+    table.add(row);
+    entropies.emplace_back(r.method, on_grid.entropy);
+    disagreements.emplace_back(r.method, on_grid.disagreement);
+  }
+  std::filesystem::create_directories(options.out);
+  example::write_file(options.out / "summary.csv", table.csv());
+  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
+  draw(options.out, "classification_2d", x, labels, grid, 1.0, entropies);
+  draw(options.out, "classification_2d_disagreement", x, labels, grid, 0.4, disagreements);
+  return repel::StopOnInterrupt::interrupted() ? 130 : 0;
+} catch (const std::exception& error) {
+  std::cerr << "classification_2d: " << error.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,212 @@
+#pragma once
+
+#include "options.hpp"
+
+#include <repel/bnn.hpp>
+#include <repel/hmc.hpp>
+#include <repel/repel.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+// What the two examples on Bayesian neural networks share: the paper's list of methods, run on one posterior.
+
+namespace example {
+
+/// In the order of the paper's figures. DE is the plain deep ensemble; an f stands for function space.
+inline const std::vector<std::string> kNetworkMethods{"HMC",     "DE",       "SVGD",     "f-SVGD",   "kde-WGD",
+                                                      "sge-WGD", "ssge-WGD", "kde-fWGD", "sge-fWGD", "ssge-fWGD"};
+
+/// Choices that the paper leaves open, or that its authors' code makes in another way.
+struct NetworkOptions : Options {
+  std::string prior = "implicit";
+  double gp_length = 1;
+  double gp_variance = 1;
+  long prior_draws = 0;
+  std::string look = "outputs";
+  std::string points = "batch";
+  long extra = 32;
+  double box_low = 0, box_high = 0;  ///< of the extra points
+  bool extra_only = false;
+  double driving = 1;
+  double learning_rate = 0;
+  long batch = 64;
+  long chains = 0, warmup = 0, draws = 0, leapfrog = 0;  ///< of HMC
+
+  /// Adds the options to the command line.
+  void add_to(CLI::App& app) {
+    const std::string functions = "Function space";
+    app.add_option("--prior", prior, "Prior over functions: implicit (of the weight prior), gp or flat")
+        ->check(CLI::IsMember({"implicit", "gp", "flat"}))
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--gp-length", gp_length, "Length scale of the Gaussian process")
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--gp-variance", gp_variance, "Variance of the Gaussian process")
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--prior-draws", prior_draws,
+                   "Functions drawn per step by the implicit prior; 0: as many as particles")
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--look", look, "What the kernel compares: outputs (logits) or probabilities")
+        ->check(CLI::IsMember({"outputs", "probabilities"}))
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--points", points, "Where functions are compared: batch, or batch and more: uniform or noise")
+        ->check(CLI::IsMember({"batch", "uniform", "noise"}))
+        ->capture_default_str()
+        ->group(functions);
+    app.add_option("--extra", extra, "Number of uniform points")->capture_default_str()->group(functions);
+    app.add_flag("--extra-only", extra_only, "The kernel looks at the further points only")->group(functions);
+    app.add_option("--driving", driving,
+                   "A factor on the posterior's gradient in all methods but HMC; the authors' code has "
+                   "the number of particles")
+        ->capture_default_str();
+    app.add_option("--learning-rate", learning_rate, "Of Adam")->capture_default_str();
+    app.add_option("--batch", batch, "Points per step; 0: all")->capture_default_str();
+    const std::string hmc = "HMC (0: the setting's own)";
+    app.add_option("--chains", chains, "Chains")->capture_default_str()->group(hmc);
+    app.add_option("--warmup", warmup, "Iterations of warm-up")->capture_default_str()->group(hmc);
+    app.add_option("--draws", draws, "Iterations after it, per chain")->capture_default_str()->group(hmc);
+    app.add_option("--leapfrog", leapfrog, "Mean number of leapfrog steps")->capture_default_str()->group(hmc);
+  }
+};
+
+/// One of the library's function priors, chosen at run time.
+struct ChosenPrior {
+  std::string name;
+  repel::ImplicitPrior<> implicit{};
+  repel::GpPrior<> gp{{{1.0}}};
+
+  template <class Scalar>
+  struct Workspace {
+    repel::ImplicitPrior<>::Workspace<Scalar> implicit;
+    repel::GpPrior<>::Workspace<Scalar> gp;
+  };
+  void validate() const {
+    implicit.validate();
+    gp.validate();
+  }
+  template <class At, class F, class G, class Work>
+  void add_score(At& at, const F& f, G& g, Work& work) const {
+    if (name == "implicit") implicit.add_score(at, f, g, work.implicit);
+    if (name == "gp") gp.add_score(at, f, g, work.gp);
+  }
+};
+
+/// The same for the points.
+struct ChosenPoints {
+  std::string name;
+  repel::UniformPoints uniform{};
+  repel::NoisyPoints noise{};
+  bool beside_batch = true;
+
+  void check(repel::Index inputs) const {
+    if (name == "uniform") uniform.check(inputs);
+  }
+  repel::Index count(repel::Index batch) const {
+    return name == "uniform" ? uniform.count(batch) : name == "noise" ? noise.count(batch) : 0;
+  }
+  template <class Batch, class X>
+  void fill(std::uint64_t seed, const Batch& batch, X&& x) const {
+    if (name == "uniform") uniform.fill(seed, batch, x);
+    if (name == "noise") noise.fill(seed, batch, x);
+  }
+};
+
+/// Where a method ended: a column per network.
+struct Ensemble {
+  std::string method;
+  Eigen::MatrixXd particles;
+  repel::Index steps;
+  double seconds;
+};
+
+// The posterior behind plain functions: the samplers then need not know its likelihood, and are compiled once for both
+// examples. They are also the contract between a sampler and a user's model, spelled out.
+
+template <class Scalar>
+struct AnyTarget {
+  using M = repel::Matrix<Scalar>;
+  std::function<void(repel::Index)> begin;
+  std::function<void(const M&, M&)> gradient;
+  std::function<void(const M&, Eigen::VectorXd&)> density;
+
+  template <class Target>
+  explicit AnyTarget(Target target) {
+    const auto shared = std::make_shared<Target>(std::move(target));
+    begin = [shared](repel::Index step) { shared->begin_step(step); };
+    gradient = [shared](const M& w, M& g) { (*shared)(w, g); };
+    density = [shared](const M& w, Eigen::VectorXd& values) { shared->log_density(w, values); };
+  }
+  void begin_step(repel::Index step) { begin(step); }
+  void operator()(const M& w, M& g) { gradient(w, g); }
+  void log_density(const M& w, Eigen::VectorXd& values) { density(w, values); }
+};
+
+struct AnyModel {
+  using M = repel::Matrix<float>;
+  repel::Index outputs, looks;
+  std::function<void(repel::Index)> begin;
+  std::function<void(const M&, M&)> predict_, score_, look_;
+  std::function<void(const M&, const M&, M&)> pullback_, look_back_;
+
+  template <class Model>
+  explicit AnyModel(Model model) : outputs(model.output_dim()), looks(model.look_dim()) {
+    const auto shared = std::make_shared<Model>(std::move(model));
+    begin = [shared](repel::Index step) { shared->begin_step(step); };
+    predict_ = [shared](const M& w, M& f) { shared->predict(w, f); };
+    score_ = [shared](const M& f, M& g) { shared->score(f, g); };
+    pullback_ = [shared](const M& w, const M& v, M& out) { shared->pullback(w, v, out); };
+    look_ = [shared](const M& f, M& z) { shared->look(f, z); };
+    look_back_ = [shared](const M& f, const M& v, M& out) { shared->look_back(f, v, out); };
+  }
+  repel::Index output_dim() const { return outputs; }
+  repel::Index look_dim() const { return looks; }
+  void begin_step(repel::Index step) { begin(step); }
+  void predict(const M& w, M& f) { predict_(w, f); }
+  void score(const M& f, M& g) { score_(f, g); }
+  void pullback(const M& w, const M& v, M& out) { pullback_(w, v, out); }
+  void look(const M& f, M& z) { look_(f, z); }
+  void look_back(const M& f, const M& v, M& out) { look_back_(f, v, out); }
+};
+
+/// What run_network_methods needs to know of a posterior.
+struct Problem {
+  std::function<AnyTarget<float>()> target;                        ///< a fresh one for every method
+  std::function<AnyModel()> functions;                             ///< the same
+  AnyTarget<double> whole;                                         ///< for HMC, on all data
+  repel::Matrix<float> start;                                      ///< the initial particles
+  Eigen::MatrixXd chains;                                          ///< and chains
+  std::function<Eigen::MatrixXd(const Eigen::MatrixXd&)> outputs;  ///< of weights, on a grid
+};
+
+template <class Posterior32, class Posterior64>
+Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, const Posterior64& whole,
+                     const Eigen::MatrixXd& grid) {
+  using namespace repel;
+  const auto inputs = static_cast<std::size_t>(whole.network().inputs());
+  const ChosenPrior prior{
+      o.prior, {Ssge{}, o.prior_draws}, {Rbf{FixedBandwidth{2 * o.gp_length * o.gp_length}}, o.gp_variance, 1e-2}};
+  const ChosenPoints points{o.points,
+                            {std::vector<double>(inputs, o.box_low), std::vector<double>(inputs, o.box_high), o.extra},
+                            {1.0},
+                            !o.extra_only};
+  const Look look = o.look == "outputs" ? Look::outputs : Look::probabilities;
+  return {[=] { return AnyTarget<float>(posterior.target()); },
+          [=] { return AnyModel(posterior.functions(prior, points, look)); },
+          AnyTarget<double>(whole.target()),
+          posterior.prior_draws(o.particles, o.seed),
+          whole.prior_draws(o.chains, o.seed),
+          [=](const Eigen::MatrixXd& w) { return whole.outputs(w, grid); }};
+}
+
+/// Runs the chosen methods on one posterior; the particle methods in float, HMC in double and on all data. Ctrl-C ends
+/// the method in hand and skips the rest.
+std::vector<Ensemble> run_network_methods(const NetworkOptions& options, Problem problem);
+
+}  // namespace example

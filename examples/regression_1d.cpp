@@ -1,0 +1,147 @@
+// The paper's 1-D regression: what does each method know between two clusters of data, and beyond them?
+
+#include "common/gnuplot.hpp"
+#include "common/networks.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <numbers>
+
+namespace {
+
+using Eigen::RowVectorXd;
+
+double truth(double x) { return x * std::sin(x); }
+
+/// Mean of values over the points of a grid that lie in a region.
+template <class Inside>
+double mean_over(const RowVectorXd& grid, const RowVectorXd& values, const Inside& inside) {
+  double sum = 0, count = 0;
+  for (Eigen::Index i = 0; i < grid.size(); ++i)
+    if (inside(grid(i))) {
+      sum += values(i);
+      ++count;
+    }
+  return sum / count;
+}
+
+void draw(const std::filesystem::path& out, const RowVectorXd& x, const RowVectorXd& y, const RowVectorXd& grid,
+          const std::vector<std::pair<std::string, repel::GaussianPrediction<double>>>& predictions) {
+  using example::detail::number;
+  const std::filesystem::path data = out / "regression_1d-data";
+  std::filesystem::create_directories(data);
+  std::string text;
+  for (Eigen::Index i = 0; i < x.size(); ++i) text += number(x(i)) + ' ' + number(y(i)) + '\n';
+  example::write_file(data / "data.txt", text);
+  for (const auto& [method, p] : predictions) {
+    text.clear();
+    for (Eigen::Index i = 0; i < grid.size(); ++i)
+      text += number(grid(i)) + ' ' + number(p.mean(i)) + ' ' + number(p.sd(i)) + '\n';
+    example::write_file(data / (method + ".txt"), text);
+  }
+  const auto columns = static_cast<int>(std::min<std::size_t>(5, predictions.size()));
+  const int rows = (static_cast<int>(predictions.size()) + columns - 1) / columns;
+  std::ostringstream gp;
+  gp << "set terminal pngcairo size " << 330 * columns << ',' << 270 * rows << " font 'DejaVu Sans,10'\n"
+     << "set output 'regression_1d.png'\nset multiplot layout " << rows << ',' << columns
+     << " margins 0.03,0.99,0.07,0.93 spacing 0.03,0.11\nunset key\nset xrange [0:7]\nset yrange [-12:10]\n"
+     << "set border 15 lc rgb '#666666'\nset tics out nomirror\nset samples 200\n";
+  for (const auto& [method, p] : predictions) {
+    const std::string file = "'regression_1d-data/" + method + ".txt'";
+    gp << "set title '" << method << "' font ',13' offset 0,-0.6\nplot ";
+    for (const int k : {3, 2, 1})
+      gp << file << " using 1:($2-" << k << "*$3):($2+" << k << "*$3) with filledcurves fs solid noborder lc rgb '"
+         << (k == 3   ? "#dce8f5"
+             : k == 2 ? "#b9d2ec"
+                      : "#8db6df")
+         << "', ";
+    gp << "x*sin(x) with lines dt 2 lc rgb '#444444', " << file << " using 1:2 with lines lw 2 lc rgb '#1f5fbf', "
+       << "'regression_1d-data/data.txt' using 1:2 with points pt 7 ps 0.35 lc rgb '#d62728'\n";
+  }
+  gp << "unset multiplot\n";
+  example::run_gnuplot(out, "regression_1d", gp.str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  example::NetworkOptions options;
+  options.learning_rate = 0.01;
+  options.box_low = 0;
+  options.box_high = 7;
+  double noise = 1;
+  if (const auto code = example::parse(
+          argc, argv,
+          "Bayesian neural network regression of y = x sin x from two clusters of points, as in the paper: mean and "
+          "uncertainty of every method, against Hamiltonian Monte Carlo.",
+          "regression_1d", /*quick=*/{50, 2000}, /*paper=*/{50, 15000}, example::kNetworkMethods, options,
+          [&](CLI::App& app) {
+            options.add_to(app);
+            app.add_option("--noise", noise, "Standard deviation of the likelihood")
+                ->check(CLI::PositiveNumber)
+                ->capture_default_str();
+          }))
+    return *code;
+  const auto choose = [&](long& value, long quick, long paper) {
+    if (value == 0) value = options.paper ? paper : quick;
+  };
+  choose(options.chains, 4, 8);
+  choose(options.warmup, 200, 1000);
+  choose(options.draws, 100, 1000);
+  choose(options.leapfrog, 50, 200);
+
+  // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
+  repel::Random random(options.seed);
+  RowVectorXd x(90), y(90);
+  for (Eigen::Index i = 0; i < 90; ++i) x(i) = i < 45 ? 1.5 + random.uniform() : 4.5 + 1.5 * random.uniform();
+  for (Eigen::Index i = 0; i < 90; ++i) y(i) = truth(x(i)) + 0.5 * random.normal();
+  const RowVectorXd grid = RowVectorXd::LinSpaced(141, 0, 7);
+  // And the paper's test: 100 points in [0, 7].
+  const RowVectorXd test_x = RowVectorXd::LinSpaced(100, 0, 7);
+  RowVectorXd test_y(100);
+  for (Eigen::Index i = 0; i < 100; ++i) test_y(i) = truth(test_x(i)) + 0.5 * random.normal();
+
+  const repel::Mlp network({1, 50, 50, 1}, repel::Activation::relu);
+  const repel::GaussianLikelihood likelihood{noise};
+  const repel::NormalPrior prior{1.0};
+  const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), y.cast<float>(),
+                             repel::Minibatch{options.batch, options.seed});
+  const repel::Bnn whole(network, likelihood, prior, x, y);
+  const auto results = example::run_network_methods(options, make_problem(options, posterior, whole, grid));
+
+  const auto on_data = [](double at) { return (at >= 1.5 && at <= 2.5) || (at >= 4.5 && at <= 6); };
+  const auto in_gap = [](double at) { return at > 2.75 && at < 4.25; };
+  const auto far = [](double at) { return at < 1; };
+  std::vector<std::pair<std::string, repel::GaussianPrediction<double>>> predictions;
+  example::Table table({"method", "steps", "seconds", "ms_per_step", "rmse_data", "rmse", "nll", "sd_data", "sd_gap",
+                        "sd_far", "mean_vs_hmc", "sd_vs_hmc"});
+  for (const auto& r : results) {
+    const auto p = whole.predict(r.particles, grid);
+    const auto t = whole.predict(r.particles, test_x);
+    const RowVectorXd squares = (t.mean - test_y).array().square();
+    const double nll =
+        (0.5 * squares.array() / t.sd_with_noise.array().square() + t.sd_with_noise.array().log()).mean() +
+        0.5 * std::log(2 * std::numbers::pi);
+    const bool has_hmc = !results.empty() && results[0].method == "HMC";
+    const auto difference = [&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+      return has_hmc ? example::fixed((a - b).cwiseAbs().mean(), 3) : std::string();
+    };
+    predictions.emplace_back(r.method, p);
+    const auto& hmc = predictions[0].second;
+    const auto all = [](double) { return true; };
+    table.add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 2),
+               example::fixed(1e3 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 3),
+               example::fixed(std::sqrt(mean_over(test_x, squares, on_data)), 3),
+               example::fixed(std::sqrt(mean_over(test_x, squares, all)), 3), example::fixed(nll, 3),
+               example::fixed(mean_over(grid, p.sd, on_data), 3), example::fixed(mean_over(grid, p.sd, in_gap), 3),
+               example::fixed(mean_over(grid, p.sd, far), 3), difference(p.mean, hmc.mean), difference(p.sd, hmc.sd)});
+  }
+  std::filesystem::create_directories(options.out);
+  example::write_file(options.out / "summary.csv", table.csv());
+  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
+  draw(options.out, x, y, grid, predictions);
+  return repel::StopOnInterrupt::interrupted() ? 130 : 0;
+} catch (const std::exception& error) {
+  std::cerr << "regression_1d: " << error.what() << '\n';
+  return 1;
+}
