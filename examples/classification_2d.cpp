@@ -185,9 +185,7 @@ int main(int argc, char** argv) try {
     entropies.emplace_back(r.method, on_grid.entropy);
     disagreements.emplace_back(r.method, on_grid.disagreement);
   }
-  std::filesystem::create_directories(options.out);
-  example::write_file(options.out / "summary.csv", table.csv());
-  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
+  table.write(options.out);
   draw(options.out, "classification_2d", x, labels, grid, 1.0, entropies);
   draw(options.out, "classification_2d_disagreement", x, labels, grid, 0.4, disagreements);
   return repel::StopOnInterrupt::interrupted() ? 130 : 0;

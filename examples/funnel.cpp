@@ -65,9 +65,7 @@ int main(int argc, char** argv) try {
     add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 3),
          example::fixed(1e6 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 1)},
         r.particles, example::fixed(r.bandwidth, 4));
-  std::filesystem::create_directories(options.out);
-  example::write_file(options.out / "summary.csv", table.csv());
-  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
+  table.write(options.out);
 
   const auto normal_density = [](double at, double sd) {
     return std::exp(-0.5 * at * at / (sd * sd)) / (sd * std::sqrt(2 * std::numbers::pi));

@@ -43,9 +43,7 @@ int main(int argc, char** argv) try {
                example::fixed(m(0), 4), example::fixed(m(1), 4), example::fixed(c(0, 0), 4), example::fixed(c(0, 1), 4),
                example::fixed(c(1, 1), 4), example::fixed(r.bandwidth, 4)});
   }
-  std::filesystem::create_directories(options.out);
-  example::write_file(options.out / "summary.csv", table.csv());
-  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
+  table.write(options.out);
 
   const auto normal_density = [](double at, double centre, double variance) {
     return std::exp(-0.5 * (at - centre) * (at - centre) / variance) / std::sqrt(2 * std::numbers::pi * variance);

@@ -1,6 +1,6 @@
 // The paper's 1-D regression: what does each method know between two clusters of data, and beyond them?
 
-#include "common/gnuplot.hpp"
+#include "common/bands.hpp"
 #include "common/networks.hpp"
 
 #include <cmath>
@@ -23,43 +23,6 @@ double mean_over(const RowVectorXd& grid, const RowVectorXd& values, const Insid
       ++count;
     }
   return sum / count;
-}
-
-void draw(const std::filesystem::path& out, const RowVectorXd& x, const RowVectorXd& y, const RowVectorXd& grid,
-          const std::vector<std::pair<std::string, repel::GaussianPrediction<double>>>& predictions) {
-  using example::detail::number;
-  const std::filesystem::path data = out / "regression_1d-data";
-  std::filesystem::create_directories(data);
-  std::string text;
-  for (Eigen::Index i = 0; i < x.size(); ++i) text += number(x(i)) + ' ' + number(y(i)) + '\n';
-  example::write_file(data / "data.txt", text);
-  for (const auto& [method, p] : predictions) {
-    text.clear();
-    for (Eigen::Index i = 0; i < grid.size(); ++i)
-      text += number(grid(i)) + ' ' + number(p.mean(i)) + ' ' + number(p.sd(i)) + '\n';
-    example::write_file(data / (method + ".txt"), text);
-  }
-  const auto columns = static_cast<int>(std::min<std::size_t>(5, predictions.size()));
-  const int rows = (static_cast<int>(predictions.size()) + columns - 1) / columns;
-  std::ostringstream gp;
-  gp << "set terminal pngcairo size " << 330 * columns << ',' << 270 * rows << " font 'DejaVu Sans,10'\n"
-     << "set output 'regression_1d.png'\nset multiplot layout " << rows << ',' << columns
-     << " margins 0.03,0.99,0.07,0.93 spacing 0.03,0.11\nunset key\nset xrange [0:7]\nset yrange [-12:10]\n"
-     << "set border 15 lc rgb '#666666'\nset tics out nomirror\nset samples 200\n";
-  for (const auto& [method, p] : predictions) {
-    const std::string file = "'regression_1d-data/" + method + ".txt'";
-    gp << "set title '" << method << "' font ',13' offset 0,-0.6\nplot ";
-    for (const int k : {3, 2, 1})
-      gp << file << " using 1:($2-" << k << "*$3):($2+" << k << "*$3) with filledcurves fs solid noborder lc rgb '"
-         << (k == 3   ? "#dce8f5"
-             : k == 2 ? "#b9d2ec"
-                      : "#8db6df")
-         << "', ";
-    gp << "x*sin(x) with lines dt 2 lc rgb '#444444', " << file << " using 1:2 with lines lw 2 lc rgb '#1f5fbf', "
-       << "'regression_1d-data/data.txt' using 1:2 with points pt 7 ps 0.35 lc rgb '#d62728'\n";
-  }
-  gp << "unset multiplot\n";
-  example::run_gnuplot(out, "regression_1d", gp.str());
 }
 
 }  // namespace
@@ -86,7 +49,7 @@ int main(int argc, char** argv) try {
     if (value == 0) value = options.paper ? paper : quick;
   };
   choose(options.chains, 4, 8);
-  choose(options.warmup, 200, 1000);
+  choose(options.warmup, 200, 700);
   choose(options.draws, 100, 1000);
   choose(options.leapfrog, 50, 200);
 
@@ -112,7 +75,7 @@ int main(int argc, char** argv) try {
   const auto on_data = [](double at) { return (at >= 1.5 && at <= 2.5) || (at >= 4.5 && at <= 6); };
   const auto in_gap = [](double at) { return at > 2.75 && at < 4.25; };
   const auto far = [](double at) { return at < 1; };
-  std::vector<std::pair<std::string, repel::GaussianPrediction<double>>> predictions;
+  std::vector<example::Band> predictions;
   example::Table table({"method", "steps", "seconds", "ms_per_step", "rmse_data", "rmse", "nll", "sd_data", "sd_gap",
                         "sd_far", "mean_vs_hmc", "sd_vs_hmc"});
   for (const auto& r : results) {
@@ -126,8 +89,8 @@ int main(int argc, char** argv) try {
     const auto difference = [&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
       return has_hmc ? example::fixed((a - b).cwiseAbs().mean(), 3) : std::string();
     };
-    predictions.emplace_back(r.method, p);
-    const auto& hmc = predictions[0].second;
+    predictions.push_back({r.method, p.mean, p.sd});
+    const auto& hmc = predictions[0];
     const auto all = [](double) { return true; };
     table.add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 2),
                example::fixed(1e3 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 3),
@@ -136,10 +99,8 @@ int main(int argc, char** argv) try {
                example::fixed(mean_over(grid, p.sd, on_data), 3), example::fixed(mean_over(grid, p.sd, in_gap), 3),
                example::fixed(mean_over(grid, p.sd, far), 3), difference(p.mean, hmc.mean), difference(p.sd, hmc.sd)});
   }
-  std::filesystem::create_directories(options.out);
-  example::write_file(options.out / "summary.csv", table.csv());
-  std::cout << table.aligned() << "summary: " << (options.out / "summary.csv").string() << '\n';
-  draw(options.out, x, y, grid, predictions);
+  table.write(options.out);
+  example::draw_bands("regression_1d", options.out, x, y, grid, predictions, -12, 10, "x*sin(x)");
   return repel::StopOnInterrupt::interrupted() ? 130 : 0;
 } catch (const std::exception& error) {
   std::cerr << "regression_1d: " << error.what() << '\n';

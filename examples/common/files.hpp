@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,13 @@ class Table {
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
 
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  /// Writes summary.csv into a folder, which it makes, and shows the table.
+  void write(const std::filesystem::path& folder) const {
+    std::filesystem::create_directories(folder);
+    write_file(folder / "summary.csv", csv());
+    std::cout << aligned() << "summary: " << (folder / "summary.csv").string() << '\n';
+  }
 
   std::string csv() const {
     std::string text;

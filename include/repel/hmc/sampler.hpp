@@ -87,9 +87,9 @@ struct DualAveraging {
 /// All that changes while HMC runs, as a value; a column per chain.
 template <class P>
 struct HmcState {
-  P particles;     ///< where the chains are
-  Index step = 0;  ///< iterations taken so far
-  double step_size = 0;
+  P particles;                    ///< where the chains are
+  Index step = 0;                 ///< iterations taken so far
+  Vector<double> step_size;       ///< of every chain
   Vector<double> variances;       ///< per coordinate: the inverse of the mass matrix
   Vector<double> log_density;     ///< of every chain
   P gradient;                     ///< there
@@ -97,7 +97,7 @@ struct HmcState {
   Vector<double> acceptance_sum;  ///< over all after warm-up
   Index divergences = 0;          ///< trajectories after warm-up that lost their energy
   Index warmup_divergences = 0;
-  detail::DualAveraging dual;
+  std::vector<detail::DualAveraging> dual;
   Index seen = 0;  ///< draws that the running moments below have seen, per chain
   P mean, squares;
   P position, momentum, slope;  ///< buffers
@@ -194,8 +194,10 @@ class HmcSampler {
       return 0.5 * (s.variances.array() * s.momentum.col(c).template cast<double>().array().square()).sum();
     };
     const Index n = s.particles.cols();
-    const auto size = static_cast<Scalar>(s.step_size);
     s.acceptance.resize(n);
+    const auto kick = [&](double part) {
+      for (Index c = 0; c < n; ++c) s.momentum.col(c) += static_cast<Scalar>(part * s.step_size(c)) * s.slope.col(c);
+    };
     for (Index c = 0; c < n; ++c) {
       draw_.resize(s.particles.rows());
       fill_normal<double>(stream_seed(settings_.seed, stream, static_cast<std::uint64_t>(c) + 2), draw_);
@@ -204,12 +206,13 @@ class HmcSampler {
     }
     s.position = s.particles;
     s.slope = s.gradient;
-    const Eigen::Array<Scalar, Eigen::Dynamic, 1> drift = (s.step_size * s.variances.array()).template cast<Scalar>();
-    s.momentum += size / 2 * s.slope;
+    const Eigen::Array<Scalar, Eigen::Dynamic, 1> variances = s.variances.array().template cast<Scalar>();
+    kick(0.5);
     for (Index l = 1; l <= trajectory; ++l) {
-      for (Index c = 0; c < n; ++c) s.position.col(c).array() += drift * s.momentum.col(c).array();
+      for (Index c = 0; c < n; ++c)
+        s.position.col(c).array() += static_cast<Scalar>(s.step_size(c)) * variances * s.momentum.col(c).array();
       target_(std::as_const(s.position), s.slope);
-      s.momentum += (l < trajectory ? size : size / 2) * s.slope;
+      kick(l < trajectory ? 1 : 0.5);
     }
     target_.log_density(std::as_const(s.position), s.proposed);
     for (Index c = 0; c < n; ++c) {
@@ -219,21 +222,35 @@ class HmcSampler {
     }
   }
 
-  /// Doubles or halves the step size until one leapfrog step is neither too good nor too bad.
+  /// Doubles or halves each step size until one leapfrog step is neither too good nor too bad.
   template <class P>
   void find_step_size(HmcState<P>& s) {
-    s.step_size = 1;
-    int direction = 0;
-    for (int tries = 0; tries < 100; ++tries) {
-      propose(s, 1, ~std::uint64_t{0} - static_cast<std::uint64_t>(tries));
-      const double mean = s.acceptance.array().isNaN().select(0, s.acceptance).mean();
-      const int wanted = mean > settings_.target_acceptance ? 1 : -1;
-      if (direction != 0 && wanted != direction) break;
-      direction = wanted;
-      s.step_size *= direction > 0 ? 2 : 0.5;
-      if (s.step_size > 1e6) break;
+    const Index n = s.particles.cols();
+    s.step_size.setOnes(n);
+    std::vector<int> direction(static_cast<std::size_t>(n), 0);
+    bool searching = true;
+    for (std::uint64_t tries = 0; searching && tries < 100; ++tries) {
+      propose(s, 1, ~tries);
+      searching = false;
+      for (Index c = 0; c < n; ++c) {
+        int& d = direction[static_cast<std::size_t>(c)];
+        const int wanted = s.acceptance(c) > settings_.target_acceptance ? 1 : -1;  // NaN is not
+        if (d == 2 || (d != 0 && wanted != d) || s.step_size(c) > 1e6) {
+          d = 2;  // found
+          continue;
+        }
+        d = wanted;
+        s.step_size(c) *= d > 0 ? 2 : 0.5;
+        searching = true;
+      }
     }
-    s.dual.restart(s.step_size);
+    s.dual.resize(static_cast<std::size_t>(n));
+    restart_dual(s);
+  }
+
+  template <class P>
+  static void restart_dual(HmcState<P>& s) {
+    for (std::size_t c = 0; c < s.dual.size(); ++c) s.dual[c].restart(s.step_size(static_cast<Index>(c)));
   }
 
   template <class P>
@@ -245,9 +262,10 @@ class HmcSampler {
   template <class P>
   void adapt(HmcState<P>& s) {
     using Scalar = typename P::Scalar;
-    // The harmonic mean, so that one chain that cannot move is not hidden by the others.
-    const double acceptance = 1 / s.acceptance.cwiseMax(0.01).cwiseInverse().mean();
-    s.step_size = s.dual.update(acceptance, settings_.target_acceptance);
+    for (std::size_t c = 0; c < s.dual.size(); ++c) {
+      const auto chain = static_cast<Index>(c);
+      s.step_size(chain) = s.dual[c].update(s.acceptance(chain), settings_.target_acceptance);
+    }
     if (s.step > window_start_ && !window_ends_.empty() && s.step <= window_ends_.back()) {
       ++s.seen;  // Welford's running mean and sum of squares
       s.slope = s.particles - s.mean;
@@ -262,9 +280,10 @@ class HmcSampler {
                                       (static_cast<double>(s.seen - 1) * static_cast<double>(s.particles.cols()));
         s.variances = (count / (count + 5) * within.array() + 1e-3 * 5 / (count + 5)).matrix();
         reset_moments(s);
-        s.dual.restart(s.step_size);
+        restart_dual(s);
       }
-    if (s.step == settings_.warmup) s.step_size = s.dual.result();
+    if (s.step == settings_.warmup)
+      for (std::size_t c = 0; c < s.dual.size(); ++c) s.step_size(static_cast<Index>(c)) = s.dual[c].result();
   }
 
   Target target_;
@@ -280,7 +299,7 @@ struct HmcResult {
   Matrix<Scalar> draws;  ///< d×(chains · draws per chain), chain after chain
   Index chains = 0;
   Index draws_per_chain = 0;
-  double step_size = 0;
+  Eigen::VectorXd step_size;   ///< found in warm-up, per chain
   Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
   Index divergences = 0;       ///< trajectories after warm-up that lost their energy: a reason for doubt
   Index warmup_divergences = 0;
