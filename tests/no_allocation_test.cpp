@@ -2,6 +2,8 @@
 #undef NDEBUG
 #define EIGEN_RUNTIME_NO_MALLOC
 
+#include <repel/bnn.hpp>
+#include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
 #include <atomic>
@@ -27,9 +29,8 @@ namespace {
 int failures = 0;
 
 /// Eigen's own allocations fail an assertion, which aborts; the library's others are counted.
-template <class P, class Rule, class Optimiser>
-void check(const char* name, const Rule& rule, const Optimiser& optimiser, const P& particles) {
-  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, optimiser);
+template <class P, class Sampler>
+void check_steps(const char* name, Sampler sampler, const P& particles) {
   auto state = sampler.init(particles);
   for (int t = 0; t < 3; ++t) sampler.step(state);  // the buffers find their size
   count = 0;
@@ -43,6 +44,31 @@ void check(const char* name, const Rule& rule, const Optimiser& optimiser, const
                 static_cast<long>(particles.cols()), count.load());
     ++failures;
   }
+}
+
+template <class P, class Rule, class Optimiser>
+void check(const char* name, const Rule& rule, const Optimiser& optimiser, const P& particles) {
+  check_steps(name, repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, optimiser), particles);
+}
+
+/// Networks, in weight space, in function space with all that can be chosen there, and under HMC.
+void check_networks() {
+  using namespace repel;
+  const Eigen::MatrixXd x = normal(2, 12, 1);
+  const Eigen::VectorXi labels = Eigen::VectorXi::LinSpaced(12, 0, 2);
+  const Mlp network({2, 6, 5, 3}, Activation::gelu);
+  const CategoricalLikelihood likelihood;
+  const Bnn posterior(network, likelihood, NormalPrior{1.0}, x, labels, Minibatch{5, 1});
+  const Eigen::MatrixXd w = posterior.prior_draws(7, 1);
+  check_steps("a network", weight_space(posterior.target(), Svgd{}), w);
+  check_steps("an implicit prior", function_space(posterior.functions(), Svgd{}), w);
+  check_steps("a Gaussian process on further points",
+              function_space(posterior.functions(GpPrior{Rbf{FixedBandwidth{1.0}}}, UniformPoints{{-1, -1}, {1, 1}, 4},
+                                                 Look::probabilities),
+                             Svgd{}),
+              w);
+  const Bnn all(network, likelihood, NormalPrior{1.0}, x, labels);
+  check_steps("HMC", HmcSampler(all.target(), Hmc{.warmup = 0}), w);
 }
 
 }  // namespace
@@ -60,6 +86,7 @@ int main() {
   }
   check("Svgd in float", Svgd{Rbf{}}, Adam{}, normal<float>(20, 30, 1));
   check("Kde with fixed rows", Wgd{Kde{}}, Adam{}, Eigen::Matrix<double, 2, Eigen::Dynamic>(normal(2, 30, 1)));
+  check_networks();
   if (failures == 0) std::puts("no allocation in a steady step");
   return failures == 0 ? 0 : 1;
 }

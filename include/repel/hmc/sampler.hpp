@@ -206,11 +206,11 @@ class HmcSampler {
     }
     s.position = s.particles;
     s.slope = s.gradient;
-    const Eigen::Array<Scalar, Eigen::Dynamic, 1> variances = s.variances.array().template cast<Scalar>();
     kick(0.5);
     for (Index l = 1; l <= trajectory; ++l) {
       for (Index c = 0; c < n; ++c)
-        s.position.col(c).array() += static_cast<Scalar>(s.step_size(c)) * variances * s.momentum.col(c).array();
+        s.position.col(c).array() += static_cast<Scalar>(s.step_size(c)) *
+                                     s.variances.array().template cast<Scalar>() * s.momentum.col(c).array();
       target_(std::as_const(s.position), s.slope);
       kick(l < trajectory ? 1 : 0.5);
     }
