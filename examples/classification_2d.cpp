@@ -73,7 +73,9 @@ void draw(const std::filesystem::path& out, const std::string& name, const Matri
   gp << "set terminal pngcairo size " << 290 * columns + 80 << ',' << 300 * rows << " font 'DejaVu Sans,10'\n"
      << "set output '" << name << ".png'\nset multiplot layout " << rows << ',' << columns
      << " margins 0.03,0.93,0.06,0.93 spacing 0.02,0.10\nunset key\nset xrange [-12:12]\nset yrange [-12:12]\n"
-     << "set size ratio 1\nset border 15 lc rgb '#666666'\nset tics 6 out nomirror\nset cbrange [0:" << top << "]\n"
+     << "set size ratio 1\nset border 15 lc rgb '#666666'\nset tics out nomirror\nset xtics 6\nset ytics 6\nset "
+        "cbrange [0:"
+     << top << "]\n"
      << "set palette defined (0 '#fbfaf4', 0.25 '#f3d99a', 0.5 '#e2955b', 0.75 '#b04a5a', 1 '#4b1d52')\n"
      << "unset colorbox\n";
   for (std::size_t i = 0; i < maps.size(); ++i) {

@@ -49,8 +49,8 @@ int main(int argc, char** argv) try {
     if (value == 0) value = options.paper ? paper : quick;
   };
   choose(options.chains, 4, 8);
-  choose(options.warmup, 200, 700);
-  choose(options.draws, 100, 1000);
+  choose(options.warmup, 200, 600);
+  choose(options.draws, 100, 800);
   choose(options.leapfrog, 50, 200);
 
   // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
