@@ -67,6 +67,7 @@ void draw(const std::filesystem::path& out, const std::string& name, const Matri
     }
     example::write_file(data / (method + ".txt"), text);
   }
+  if (maps.empty()) return;
   const auto columns = static_cast<int>(std::min<std::size_t>(5, maps.size()));
   const int rows = (static_cast<int>(maps.size()) + columns - 1) / columns;
   std::ostringstream gp;

@@ -25,7 +25,8 @@ inline bool draw_bands(const std::string& name, const std::filesystem::path& out
   std::string text;
   for (Eigen::Index i = 0; i < x.size(); ++i) text += number(x(i)) + ' ' + number(y(i)) + '\n';
   write_file(data / "data.txt", text);
-  const auto columns = static_cast<int>(std::clamp<std::size_t>(bands.size(), 1, 5));
+  if (bands.empty()) return false;
+  const auto columns = static_cast<int>(std::min<std::size_t>(5, bands.size()));
   const int rows = (static_cast<int>(bands.size()) + columns - 1) / columns;
   std::ostringstream gp;
   gp << "set terminal pngcairo size " << std::max(660, 330 * columns) << ',' << std::max(400, 270 * rows)

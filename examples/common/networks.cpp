@@ -7,6 +7,7 @@ namespace example {
 
 std::vector<Ensemble> run_network_methods(const NetworkOptions& o, Problem problem) {
   using namespace repel;
+  problem.functions();  // bad options are refused now, not after HMC
   std::vector<Ensemble> results;
   bool interrupted = false;
   const auto chosen = [&](const std::string& name) {

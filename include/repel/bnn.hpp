@@ -10,9 +10,9 @@
 //                              x, y,                                  // 1×N each, a point per column
 //                              repel::Minibatch{.size = 64, .seed = 42});
 //
-//   auto weights   = repel::weight_space(posterior.target(), repel::Wgd{repel::Sge{}}, repel::Adam{.learning_rate =
-//   0.01}); auto functions = repel::function_space(posterior.functions(), repel::Wgd{repel::Kde{}},
-//                                          repel::Adam{.learning_rate = 0.01});
+//   const repel::Adam adam{.learning_rate = 0.01};
+//   auto weights   = repel::weight_space(posterior.target(), repel::Wgd{repel::Sge{}}, adam);
+//   auto functions = repel::function_space(posterior.functions(), repel::Wgd{repel::Kde{}}, adam);
 //   auto state = functions.init(posterior.prior_draws(50, /*seed=*/42));
 //   repel::run(functions, state, 15000, repel::ProgressBar{});
 //   const auto prediction = posterior.predict(state.particles, grid);   // .mean, .sd, .sd_with_noise

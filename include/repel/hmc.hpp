@@ -4,6 +4,7 @@
 //
 //   #include <repel/bnn.hpp>
 //   #include <repel/hmc.hpp>
+//   #include <repel/repel.hpp>
 //
 //   const auto result = repel::hmc(posterior.target(), posterior.prior_draws(/*chains=*/4, /*seed=*/1),
 //                                  repel::Hmc{.warmup = 1000, .samples = 1000, .leapfrog_steps = 50},

@@ -113,11 +113,15 @@ class Sampler {
   Forces apply_rule(const Z& positions, Buffers& w) {
     if constexpr (requires { space_.pull_from_view(w.space, w.space.phi); }) {
       const auto pull = [&](const auto& v) -> const auto& { return space_.pull_from_view(w.space, v); };
-      static_assert(
-          requires { rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull); },
-          "repel::function_space: where the model has look() and look_back(), the rule's direction() must take "
-          "a fifth argument, the way back from where the kernel looks (see rule/rule.hpp)");
-      return rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull);
+      if constexpr (requires { rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull); }) {
+        return rule_.direction(positions, w.space.force, w.rule, w.space.phi, pull);
+      } else {
+        if (!space_.looks_at_outputs())
+          detail::fail(Space::name,
+                       "the kernel does not look at the model's outputs themselves, but the rule's direction() ",
+                       "has no fifth argument, the way back from where it looks (see rule/rule.hpp)");
+        return rule_.direction(positions, w.space.force, w.rule, w.space.phi);
+      }
     } else {
       return rule_.direction(positions, w.space.force, w.rule, w.space.phi);
     }

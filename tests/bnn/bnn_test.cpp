@@ -171,8 +171,9 @@ TEST_CASE("functions are seen at the batch and at further points, as outputs or 
   check_functions(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, Look::probabilities), 5);
   const repel::UniformPoints box{{-1, 2}, {1, 3}, 7};
   check_functions(posterior.functions(repel::FlatPrior{}, box), 5);
-  check_functions(
-      posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3), false}, Look::probabilities), 5);
+  check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3).cast<float>(), false},
+                                      Look::probabilities),
+                  5);
 
   auto model = posterior.functions(repel::FlatPrior{}, box, Look::probabilities);
   CHECK(model.output_dim() == 3 * 11);
@@ -351,8 +352,11 @@ TEST_CASE("a network that does not fit its data is refused with the reason", "[b
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0}, {1}}), contains("must have one per input: 2"));
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0, 1}, {1, 0}}), contains("in this order"));
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, GivenPoints{kY}), contains("points has 3 rows"));
-  CHECK_THROWS_WITH(Bnn(Mlp({2, 1}), gaussian, prior, kX, kY.topRows(1).eval())
-                        .functions(FlatPrior{}, BatchPoints{}, Look::probabilities),
+  CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, BatchPoints{}, Look::probabilities),
                     contains("it needs a classifier"));
+  const Eigen::MatrixXi one_hot = Eigen::MatrixXi::Zero(3, 12);
+  CHECK_THROWS_WITH(Bnn(network, CategoricalLikelihood{}, prior, kX, one_hot), contains("a label per point"));
+  CHECK_THROWS_WITH(posterior.predict(Eigen::MatrixXd(39, 0), kX), contains("particles has 0 columns"));
+  CHECK_THROWS_WITH(posterior.predict(repel::normal(39, 2, 1), bad), contains("points(1, 7) is nan"));
   CHECK_THROWS_WITH(posterior.predict(repel::normal(5, 1, 1), kX), contains("W has 5 rows, but must have 39"));
 }

@@ -185,6 +185,25 @@ TEST_CASE("HMC counts divergences, and rejects what is not finite", "[hmc]") {
   const auto r = run_hmc(target, repel::normal(1, 2, 1, 0.1), repel::Hmc{.warmup = 0, .samples = 300});
   CHECK(r.divergences > 0);
   CHECK(r.draws.cwiseAbs().maxCoeff() < 1);
+  // An energy that is lost, but finite: far too long a step on a stiff target.
+  repel::HmcSampler<Target> sampler(kGaussian, repel::Hmc{.warmup = 0, .leapfrog_steps = 5});
+  auto state = sampler.init(repel::normal(3, 2, 1));
+  const Eigen::MatrixXd before = state.particles;
+  state.step_size.setConstant(1e3);
+  for (int i = 0; i < 5; ++i) sampler.step(state);
+  CHECK(state.divergences == 10);
+  CHECK(state.particles == before);
+  // A log density that does not fit, or is not written.
+  CHECK_THROWS_WITH(run_hmc({[](const auto& w, auto& g) { g = 0 * w; }, [](const auto&, auto& v) { v.setZero(); }},
+                            repel::normal(3, 2, 1), {}),
+                    contains("the log density there is flat"));
+  CHECK_THROWS_WITH(run_hmc({kGaussian.gradient, [](const auto&, auto&) {}}, repel::normal(3, 2, 1), {}),
+                    contains("the log density of initial.col(0) is nan"));
+  CHECK_THROWS_WITH(
+      run_hmc({kGaussian.gradient, [](const auto&, auto& v) { v.setZero(1); }}, repel::normal(3, 2, 1), {}),
+      contains("log_density wrote 1 values, but must write one per chain: 2"));
+  CHECK_THROWS_WITH(run_hmc({[](const auto&, auto&) {}, kGaussian.density}, repel::normal(3, 2, 1), {}),
+                    contains("the gradient at initial(0, 0) is nan"));
   CHECK_THROWS_WITH(run_hmc(target, Eigen::MatrixXd::Constant(1, 2, 3.0), {}),
                     contains("the log density of initial.col(0) is -inf, but must be finite"));
   CHECK_THROWS_WITH(run_hmc(kGaussian, repel::normal(3, 1, 1), repel::Hmc{.samples = 0}), contains("samples is 0"));
@@ -202,6 +221,9 @@ TEST_CASE("HMC keeps what it has when it is stopped, and thins", "[hmc]") {
   REQUIRE(part.draws.cols() == 60);
   for (Index c = 0; c < 2; ++c) CHECK(part.chain(c) == whole.chain(c).leftCols(30));
   CHECK(part.report.stop == repel::Report::Stop::by_observer);
+  const auto none = run_hmc(kGaussian, repel::normal(3, 2, 1), settings, 40);  // in warm-up
+  CHECK(none.draws.cols() == 0);
+  CHECK(none.diagnostics.r_hat.array().isNaN().all());
   auto every = settings;
   every.thin = 7;
   const auto thinned = run_hmc(kGaussian, repel::normal(3, 2, 1), every);

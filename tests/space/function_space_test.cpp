@@ -168,7 +168,7 @@ TEST_CASE("a Gaussian process prior without data gives back the process", "[reco
   const auto check = [&](const auto& kernel) {
     const repel::GpPrior prior{kernel, 2.0, 0.01, 0.5};
     Eigen::MatrixXd expected = 2.0 * repel::gram(kernel, points);
-    expected.diagonal().array() += 0.01;
+    expected.diagonal().array() += 0.02;
     // The score itself, to rounding.
     PriorOnly<std::remove_cvref_t<decltype(prior)>> model{prior, points};
     const Eigen::MatrixXd f = repel::normal(3, 4, 1);
@@ -188,6 +188,25 @@ TEST_CASE("a Gaussian process prior without data gives back the process", "[reco
   };
   check(repel::Rbf{repel::FixedBandwidth{1.5}});
   check(repel::Matern52{repel::FixedBandwidth{1.0}});
+}
+
+TEST_CASE("a Gaussian process prior holds in float", "[function_space]") {
+  // Points as close as those of a batch, at the default jitter: (K + 1e-4 I)⁻¹ amplifies the rounding of f by up to
+  // 1e4.
+  const Eigen::MatrixXd points = 7 * (repel::normal(1, 40, 3).array() * 0.3).tanh();
+  const repel::GpPrior prior{repel::Rbf{repel::FixedBandwidth{2.0}}, 4.0};
+  const Eigen::MatrixXd f = 2 * repel::normal(40, 3, 1);
+  struct At {
+    Eigen::MatrixXf points;
+    const Eigen::MatrixXf& inputs() const { return points; }
+    Index outputs() const { return 1; }
+  } at{points.cast<float>()};
+  repel::GpPrior<repel::Rbf<repel::FixedBandwidth>>::Workspace<float> workspace;
+  Eigen::MatrixXf g = Eigen::MatrixXf::Zero(40, 3);
+  prior.add_score(at, f.cast<float>().eval(), g, workspace);
+  Eigen::MatrixXd k = repel::gram(prior.kernel, points);
+  k.diagonal().array() += 1e-4;
+  CHECK(test::relative_error(g, -k.inverse() * f / 4) < 0.02);
 }
 
 TEST_CASE("a Gaussian process prior treats the outputs of a point as independent", "[function_space]") {
@@ -253,6 +272,24 @@ TEST_CASE("a model that breaks the contract is told so, and nothing moves", "[fu
   CHECK_FALSE(step("nan").second.finite);
   CHECK(step("nan").second.particle == 2);
   CHECK_THAT(step("resizes").first, contains("the outputs written by predict() is 3x4, but must be 2x4"));
+  // A rule of four arguments works where the kernel looks at the outputs, which a Bnn's does by default.
+  struct Plain {
+    repel::Forces direction(const Eigen::MatrixXd&, const Eigen::MatrixXd& s, repel::Empty&,
+                            Eigen::MatrixXd& phi) const {
+      phi = s;
+      return {};
+    }
+  };
+  const repel::Bnn network(repel::Mlp({3, 2}), repel::CategoricalLikelihood{}, repel::NormalPrior{1.0},
+                           repel::normal(3, 4, 1), Eigen::VectorXi::Zero(4).eval());
+  const auto plain = [&](repel::Look look) {
+    auto sampler = repel::function_space(network.functions(repel::FlatPrior{}, repel::BatchPoints{}, look), Plain{});
+    auto state = sampler.init(network.prior_draws(2, 1));
+    return sampler.step(state).finite;
+  };
+  CHECK(plain(repel::Look::outputs));
+  CHECK_THROWS_WITH(plain(repel::Look::probabilities), contains("has no fifth argument"));
+
   CHECK_THAT(step("pullback").first, contains("the direction written by pullback() is 1x4, but must be 3x4"));
   CHECK_THROWS_WITH(step("no outputs"), contains("output_dim() is 0, but must be at least 1"));
 }

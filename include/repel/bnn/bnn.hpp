@@ -10,6 +10,7 @@
 #include <repel/core/types.hpp>
 #include <repel/space/function_prior.hpp>
 
+#include <concepts>
 #include <memory>
 #include <utility>
 
@@ -40,10 +41,13 @@ class Bnn {
         seed_(minibatch.seed) {
     auto data = std::make_shared<Data>();
     data->inputs = inputs;
-    if constexpr (Y::ColsAtCompileTime == 1)
+    if constexpr (Y::ColsAtCompileTime == 1) {
       data->targets = targets.transpose();
-    else
+    } else {
+      if (Targets::RowsAtCompileTime == 1 && targets.rows() != 1)
+        detail::fail("Bnn", "targets has ", targets.rows(), " rows, but must have 1: a label per point");
       data->targets = targets;
+    }
     detail::require_points("Bnn", "inputs", data->inputs);
     if (data->inputs.rows() != network_.inputs())
       detail::fail("Bnn", "inputs has ", data->inputs.rows(), " rows, but must have ", network_.inputs(),
@@ -75,6 +79,10 @@ class Bnn {
   template <class FunctionPrior = ImplicitPrior<>, class Points = BatchPoints>
   BnnFunctions<Bnn, FunctionPrior, Points> functions(FunctionPrior prior = {}, Points points = {},
                                                      Look look = Look::outputs) const {
+    static_assert(
+        !requires { prior.beside_batch; } && requires { points.beside_batch; },
+        "repel::Bnn::functions: the arguments are a prior over functions, then the points where functions are "
+        "compared, then what the kernel looks at: functions(ImplicitPrior{}, UniformPoints{...}, Look::outputs)");
     return BnnFunctions<Bnn, FunctionPrior, Points>(*this, std::move(prior), std::move(points), look);
   }
 
@@ -85,6 +93,8 @@ class Bnn {
 
   /// The outputs of every particle at other points: (outputs p)×n, a column per particle.
   Matrix<Scalar> outputs(const Matrix<Scalar>& particles, const Matrix<Scalar>& points) const {
+    detail::require_points("Bnn", "particles", particles);
+    detail::require_points("Bnn", "points", points);
     typename Mlp::template Tape<Scalar> tape;
     Matrix<Scalar> f;
     network_.evaluate(particles, points, tape, f);
@@ -164,6 +174,8 @@ class BnnTarget {
   /// g = N/B ∇ log p(batch | w) + ∇ log p(w), per particle.
   template <class W, class G>
   void operator()(const W& w, G& g) {
+    static_assert(std::same_as<typename W::Scalar, Scalar>,
+                  "repel::Bnn: the particles must have the scalar type of the data, float or double");
     const auto scale = static_cast<Scalar>(batch_.scale());
     const auto& targets = batch_.targets(posterior_);
     const auto slope = [&](Index, auto& f) {
@@ -213,9 +225,8 @@ class BnnFunctions {
     detail::validate(prior_);
     detail::validate(points_);
     if constexpr (requires { points_.check(Index{1}); }) points_.check(posterior_.network().inputs());
-    if (look_ == Look::probabilities && posterior_.network().outputs() < 2)
-      detail::fail("Bnn::functions",
-                   "look is Look::probabilities, but the network has 1 output: it needs a classifier");
+    if (look_ == Look::probabilities && !std::remove_cvref_t<decltype(posterior_.likelihood())>::has_probabilities)
+      detail::fail("Bnn::functions", "look is Look::probabilities, but the likelihood has none: it needs a classifier");
     if (!points_.beside_batch && extra() == 0)
       detail::fail("Bnn::functions", "beside_batch is false, but there are no other points for the kernel to look at");
     begin_step(0);
@@ -236,6 +247,8 @@ class BnnFunctions {
 
   template <class W>
   void predict(const W& w, Matrix<Scalar>& f) {
+    static_assert(std::same_as<typename W::Scalar, Scalar>,
+                  "repel::Bnn: the particles must have the scalar type of the data, float or double");
     posterior_.network().forward(w, inputs(), tape_, f);
   }
 
@@ -257,6 +270,9 @@ class BnnFunctions {
   void pullback(const W& w, const Matrix<Scalar>& v, G& g) {
     posterior_.network().backward(w, inputs(), v, tape_, g);
   }
+
+  /// True where look() changes nothing.
+  bool look_is_trivial() const { return look_ == Look::outputs && look_dim() == output_dim(); }
 
   void look(const Matrix<Scalar>& f, Matrix<Scalar>& z) const {
     z = f.bottomRows(look_dim());

@@ -11,6 +11,7 @@
 //
 // A likelihood is a value with
 //   template <class Scalar> using Targets     the type of the observations, one column per point
+//   static constexpr bool has_probabilities   whether the softmax of the outputs means anything
 //   check(y, outputs)                         throws where the observations do not fit a network with that many outputs
 //   score(f, y)                               f ← ∇_f Σ log p(y | f), in place; f is outputs×p
 //   log_density(f, y)                         Σ log p(y | f) over the points
@@ -35,6 +36,7 @@ struct CategoricalPrediction {
 
 /// y = f + N(0, noise²) for every output.
 struct GaussianLikelihood {
+  static constexpr bool has_probabilities = false;
   double noise = 1;  ///< the standard deviation, known
 
   template <class Scalar>
@@ -76,6 +78,8 @@ struct GaussianLikelihood {
 
 /// Class probabilities by the softmax of the outputs (logits). Labels are 0 … classes − 1.
 struct CategoricalLikelihood {
+  static constexpr bool has_probabilities = true;
+
   template <class Scalar>
   using Targets = Eigen::RowVectorXi;
 

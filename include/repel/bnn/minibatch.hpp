@@ -15,7 +15,7 @@ namespace repel {
 /// of that epoch, so all batches have one size and every point is as likely as any other to be in one.
 struct Minibatch {
   Index size = 0;          ///< 0: all points, in their order
-  std::uint64_t seed = 0;  ///< of the shuffles
+  std::uint64_t seed = 0;  ///< of the shuffles, and of all that a function-space model draws along the way
 };
 
 namespace detail {

@@ -43,7 +43,7 @@ void activate(Activation activation, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dyna
     case Activation::tanh:
       if constexpr (std::is_same_v<Scalar, float>)
         x = x.tanh();
-      else  // Eigen vectorises exp, but not tanh, in double; beyond 20 both are 1 to the last digit
+      else  // Eigen vectorises exp, but not tanh, in double; exact to 2e-16, though not in relative terms near 0
         x = 1 - 2 / ((2 * x.min(20)).exp() + 1);
       return;
     case Activation::gelu:  // x Φ(x), with the normal distribution function Φ
@@ -66,7 +66,8 @@ void activate_back(Activation activation, Eigen::Ref<const Eigen::Array<Scalar, 
     case Activation::identity:
       return;
     case Activation::relu:
-      // The step function of x ≥ 0, in a form that Eigen vectorises (select() is a slow branch per value).
+      // 1 where x > 0, and 0 where it is 0 (x is never negative here), in a form that Eigen vectorises (select() is a
+      // slow branch per value).
       delta *= (x * (1 / std::numeric_limits<Scalar>::min())).min(Scalar(1));
       return;
     case Activation::tanh:
@@ -222,6 +223,9 @@ class Mlp {
 
   template <class W, class X>
   void require_fit(const W& w, const X& x) const {
+    static_assert(
+        !W::IsRowMajor || W::IsVectorAtCompileTime,
+        "repel::Mlp: particles must be stored column by column (Eigen's default), so that a network is contiguous");
     if (w.rows() != parameters_)
       detail::fail("Mlp", "W has ", w.rows(), " rows, but must have ", parameters_, ", the parameters of the network");
     if (x.rows() != inputs())

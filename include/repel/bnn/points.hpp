@@ -75,8 +75,12 @@ struct NoisyPoints {
 
 /// A set of the user's, the same at every step, a point per column.
 struct GivenPoints {
+  template <class Derived>
+  explicit GivenPoints(const Eigen::MatrixBase<Derived>& given, bool beside = true)
+      : points(given.template cast<double>()), beside_batch(beside) {}
+
   Eigen::MatrixXd points;
-  bool beside_batch = true;
+  bool beside_batch;
 
   void check(Index inputs) const {
     if (points.rows() != inputs)

@@ -48,7 +48,8 @@ struct LayerNormalPrior {
 };
 
 /// A standard deviation per particle: members of a hyper-deep ensemble. With fewer entries than particles they are
-/// dealt out in turn: particle j has entry j modulo their number.
+/// dealt out in turn: particle j has entry j modulo their number. Under hmc()
+/// every chain has its own posterior then; the implicit prior of function space is the mixture.
 struct ParticleNormalPrior {
   std::vector<double> standard_deviations;
 

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,7 @@ struct DualAveraging {
 /// All that changes while HMC runs, as a value; a column per chain.
 template <class P>
 struct HmcState {
-  P particles;                    ///< where the chains are
+  P particles;                    ///< where the chains are; not to be edited, since their densities are kept below
   Index step = 0;                 ///< iterations taken so far
   Vector<double> step_size;       ///< of every chain
   Vector<double> variances;       ///< per coordinate: the inverse of the mass matrix
@@ -105,8 +106,9 @@ struct HmcState {
 };
 
 /// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called
-/// for all of them together, as by the other samplers. Step size and mass matrix are shared, and adapted to all chains.
-/// Has init and step like a Sampler, so run() and its observers work; hmc() below does all in one call.
+/// for all of them together, as by the other samplers. Every chain adapts its own step size; the mass matrix is shared,
+/// and adapted to all chains. Has init and step like a Sampler, so run() and its observers work; hmc() below does all
+/// in one call.
 template <class Target>
 class HmcSampler {
  public:
@@ -141,10 +143,11 @@ class HmcSampler {
     s.variances.setOnes(d);
     s.acceptance.setZero(n);
     s.acceptance_sum.setZero(n);
-    s.gradient = s.slope = s.momentum = P::Zero(d, n);
+    s.gradient = s.slope = s.momentum = P::Constant(d, n, static_cast<typename P::Scalar>(kUnwritten));
+    s.log_density.setConstant(n, kUnwritten);
+    s.proposed.setConstant(n, kUnwritten);
     target_.log_density(s.particles, s.log_density);
-    if (s.log_density.size() != n)
-      detail::fail("hmc", "log_density wrote ", s.log_density.size(), " values, but must write one per chain: ", n);
+    require_values(s.log_density, n);
     for (Index c = 0; c < n; ++c)
       if (!std::isfinite(s.log_density(c)))
         detail::fail("hmc", "the log density of initial.col(", c, ") is ", s.log_density(c), ", but must be finite");
@@ -152,6 +155,7 @@ class HmcSampler {
     detail::require_same_shape("hmc", "the gradient written by the target", s.gradient, "the chains", s.particles);
     detail::require_usable("hmc", "the gradient at initial", s.gradient);
     reset_moments(s);
+    s.step_size.setOnes(n);
     find_step_size(s);
     return s;
   }
@@ -167,7 +171,7 @@ class HmcSampler {
     propose(s, trajectory, steps);
     for (Index c = 0; c < s.particles.cols(); ++c) {
       const double chance = s.acceptance(c);
-      if (!(chance >= std::exp(-1000.0))) ++(warming ? s.warmup_divergences : s.divergences);
+      if (std::isnan(chance)) ++(warming ? s.warmup_divergences : s.divergences);
       if (!(random.uniform() < chance)) continue;
       s.particles.col(c) = s.position.col(c);
       s.gradient.col(c) = s.slope.col(c);
@@ -185,6 +189,14 @@ class HmcSampler {
   const Hmc& settings() const { return settings_; }
 
  private:
+  /// What buffers hold until the target writes them: one that forgets to is noticed.
+  static constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
+
+  static void require_values(const Vector<double>& values, Index chains) {
+    if (values.size() != chains)
+      detail::fail("hmc", "log_density wrote ", values.size(), " values, but must write one per chain: ", chains);
+  }
+
   /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN where the energy is not
   /// finite.
   template <class P>
@@ -209,16 +221,18 @@ class HmcSampler {
     kick(0.5);
     for (Index l = 1; l <= trajectory; ++l) {
       for (Index c = 0; c < n; ++c)
-        s.position.col(c).array() += static_cast<Scalar>(s.step_size(c)) *
-                                     s.variances.array().template cast<Scalar>() * s.momentum.col(c).array();
+        s.position.col(c).array() += static_cast<Scalar>(s.step_size(c)) * s.variances.array().template cast<Scalar>() *
+                                     s.momentum.col(c).array();
       target_(std::as_const(s.position), s.slope);
       kick(l < trajectory ? 1 : 0.5);
     }
+    detail::require_same_shape("hmc", "the gradient written by the target", s.slope, "the chains", s.particles);
     target_.log_density(std::as_const(s.position), s.proposed);
+    require_values(s.proposed, n);
     for (Index c = 0; c < n; ++c) {
       const double gain = s.proposed(c) - kinetic(c) - s.acceptance(c);
-      const bool finite = std::isfinite(gain) && detail::all_usable(s.slope.col(c));
-      s.acceptance(c) = finite ? std::min(1.0, std::exp(gain)) : std::numeric_limits<double>::quiet_NaN();
+      const bool kept = gain > -1000 && std::isfinite(gain) && detail::all_usable(s.slope.col(c));
+      s.acceptance(c) = kept ? std::min(1.0, std::exp(gain)) : kUnwritten;
     }
   }
 
@@ -226,22 +240,25 @@ class HmcSampler {
   template <class P>
   void find_step_size(HmcState<P>& s) {
     const Index n = s.particles.cols();
-    s.step_size.setOnes(n);
     std::vector<int> direction(static_cast<std::size_t>(n), 0);
     bool searching = true;
-    for (std::uint64_t tries = 0; searching && tries < 100; ++tries) {
+    for (std::uint64_t tries = 0; searching; ++tries) {
       propose(s, 1, ~tries);
       searching = false;
       for (Index c = 0; c < n; ++c) {
         int& d = direction[static_cast<std::size_t>(c)];
         const int wanted = s.acceptance(c) > settings_.target_acceptance ? 1 : -1;  // NaN is not
-        if (d == 2 || (d != 0 && wanted != d) || s.step_size(c) > 1e6) {
+        if (d == 2 || (d != 0 && wanted != d)) {
           d = 2;  // found
           continue;
         }
         d = wanted;
         s.step_size(c) *= d > 0 ? 2 : 0.5;
         searching = true;
+        if (!(s.step_size(c) < 1e10 && s.step_size(c) > 1e-20))
+          detail::fail("hmc", "the step size of chain ", c, " came to ", s.step_size(c),
+                       ", but must be between 1e-20 and ",
+                       "1e10: the log density there is flat, not finite, or does not fit the gradient");
       }
     }
     s.dual.resize(static_cast<std::size_t>(n));
@@ -280,7 +297,7 @@ class HmcSampler {
                                       (static_cast<double>(s.seen - 1) * static_cast<double>(s.particles.cols()));
         s.variances = (count / (count + 5) * within.array() + 1e-3 * 5 / (count + 5)).matrix();
         reset_moments(s);
-        restart_dual(s);
+        find_step_size(s);
       }
     if (s.step == settings_.warmup)
       for (std::size_t c = 0; c < s.dual.size(); ++c) s.step_size(static_cast<Index>(c)) = s.dual[c].result();
@@ -303,7 +320,7 @@ struct HmcResult {
   Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
   Index divergences = 0;       ///< trajectories after warm-up that lost their energy: a reason for doubt
   Index warmup_divergences = 0;
-  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate
+  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN below 4 draws
   Report report;            ///< of the run
 
   /// The draws of one chain.
@@ -344,7 +361,11 @@ HmcResult<typename Derived::Scalar> hmc(T&& target, const Eigen::MatrixBase<Deri
   out.acceptance = state.acceptance_sum / static_cast<double>(std::max<Index>(1, after));
   out.divergences = state.divergences;
   out.warmup_divergences = state.warmup_divergences;
-  if (kept >= 4) out.diagnostics = diagnose(out.draws, chains);
+  if (kept >= 4)
+    out.diagnostics = diagnose(out.draws, chains);
+  else  // too few to tell
+    out.diagnostics.r_hat = out.diagnostics.effective_samples =
+        Eigen::VectorXd::Constant(out.draws.rows(), std::numeric_limits<double>::quiet_NaN());
   return out;
 }
 

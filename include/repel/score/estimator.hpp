@@ -120,7 +120,12 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   gram.update(estimator.kernel, points);
   Matrix<Scalar> out(at.rows(), at.cols());
   estimator.score_at(gram, workspace, at, out);
-  detail::require_finite_result("estimate_score", out, gram.bandwidth());
+  for (Index j = 0; j < out.cols(); ++j)
+    if (!out.col(j).allFinite())
+      detail::fail("estimate_score", "the score at queries.col(", j,
+                   ") is not finite, but must be: the point is so far from "
+                   "every particle that the kernel (h = ",
+                   gram.bandwidth(), ") vanishes there, or leaves the range of ", 8 * sizeof(Scalar), "-bit numbers");
   return out;
 }
 

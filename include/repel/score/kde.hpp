@@ -20,6 +20,7 @@ struct Kde {
   template <class Scalar>
   struct Workspace {
     Eigen::Matrix<Scalar, 1, Eigen::Dynamic> sums;
+    Matrix<Scalar> values;  // k(x_i, q_j), out of sample
   };
 
   template <class Gram, class Workspace, class Out>
@@ -32,14 +33,12 @@ struct Kde {
   template <class Gram, class Workspace, class Queries, class Out>
   void score_at(Gram& gram, Workspace& workspace, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
-    Matrix<Scalar> values;
-    gram.attraction_at(queries, values, out);
-    workspace.sums = values.colwise().sum();
+    gram.attraction_at(queries, workspace.values, out);
+    workspace.sums = workspace.values.colwise().sum();
+    // So far from every particle that the kernel vanishes there is no density to speak of.
     for (Index j = 0; j < out.cols(); ++j)
       if (!(workspace.sums(j) > 1000 * std::numeric_limits<Scalar>::min()))
-        detail::fail("estimate_score", "queries.col(", j,
-                     ") is so far from every particle that the kernel (h = ", gram.bandwidth(),
-                     ") vanishes there, but a KDE needs a positive density");
+        workspace.sums(j) = std::numeric_limits<Scalar>::quiet_NaN();
     divide_columns(out, workspace.sums);
   }
 

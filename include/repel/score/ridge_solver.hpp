@@ -11,13 +11,13 @@
 
 namespace repel::detail {
 
-/// Solves with the symmetric positive definite matrix K + ηI, by Cholesky. The last two arguments of factorise are what the
-/// user calls η and the points behind K.
+/// Solves with the symmetric positive definite matrix K + ηI, by Cholesky. The last two arguments of factorise are what
+/// the user calls η and the points behind K.
 template <class Scalar>
 class RidgeSolver {
  public:
-  void factorise(const char* where, const Matrix<Scalar>& kernel_matrix, double ridge,
-                 const char* ridge_name = "ridge", const char* points = "particles") {
+  void factorise(const char* where, const Matrix<Scalar>& kernel_matrix, double ridge, const char* ridge_name = "ridge",
+                 const char* points = "particles") {
     factor_ = kernel_matrix;
     factor_.diagonal().array() += require_in_range<Scalar>(where, ridge_name, ridge);
     const Scalar rounding = 8 * std::numeric_limits<Scalar>::epsilon() * factor_.diagonal().maxCoeff();

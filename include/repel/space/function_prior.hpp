@@ -8,8 +8,10 @@
 #include <repel/score/ridge_solver.hpp>
 #include <repel/score/ssge.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
-#include <functional>
+#include <utility>
 
 // Priors over functions, seen through their values at a set of points: log p(f) enters the driving force of function
 // space as ∇_f log p(f | D) = ∇_f log p(D | f) + ∇_f log p(f).
@@ -46,7 +48,7 @@ struct ImplicitPrior {
   static_assert(OutOfSampleEstimator<Estimator>,
                 "repel::ImplicitPrior: the estimator must be defined away from the draws: Ssge or Kde");
   Estimator estimator{};
-  Index draws = 0;  ///< functions drawn at each step; 0: as many as there are particles
+  Index draws = 0;  ///< functions drawn at each step; 0: as many as particles, but at least 2
 
   template <class Scalar>
   struct Workspace {
@@ -63,7 +65,7 @@ struct ImplicitPrior {
 
   template <class At, class F, class G, class Workspace>
   void add_score(At& at, const F& f, G& g, Workspace& w) const {
-    w.functions.resize(f.rows(), draws > 0 ? draws : f.cols());
+    w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, f.cols()));
     at.draw(w.functions.cols(), w.functions);
     w.gram.update(estimator.kernel, w.functions);
     w.score.resize(f.rows(), f.cols());
@@ -77,8 +79,8 @@ ImplicitPrior(Estimator) -> ImplicitPrior<Estimator>;
 template <class Estimator>
 ImplicitPrior(Estimator, Index) -> ImplicitPrior<Estimator>;
 
-/// A Gaussian process on the inputs, the same and independent for every output: f ~ N(m, v K + jitter I), so that
-/// ∇ log p(f) = −(v K + jitter I)⁻¹ (f − m). The kernel is any of the library's, with a fixed bandwidth:
+/// A Gaussian process on the inputs, the same and independent for every output: f ~ N(m, v (K + jitter I)), so that
+/// ∇ log p(f) = −(K + jitter I)⁻¹ (f − m) / v. The kernel is any of the library's, with a fixed bandwidth:
 /// Rbf{FixedBandwidth{2 ℓ²}} has the length scale ℓ, Matern52{FixedBandwidth{ℓ²}} too.
 template <class Kernel = Rbf<FixedBandwidth>>
 struct GpPrior {
@@ -89,13 +91,13 @@ struct GpPrior {
       "prior of every batch");
   Kernel kernel;
   double variance = 1;   ///< v, of f at a point
-  double jitter = 1e-6;  ///< keeps K + jitter I invertible where points lie close together
+  double jitter = 1e-4;  ///< keeps K + jitter I invertible where points lie close together; float needs some 1e-6
   double mean = 0;       ///< m, a constant function
 
   template <class Scalar>
   struct Workspace {
     Gram<Kernel, Scalar> gram;
-    Matrix<Scalar> covariance, score;
+    Matrix<Scalar> score;
     detail::RidgeSolver<Scalar> solver;
   };
 
@@ -111,11 +113,10 @@ struct GpPrior {
     using Scalar = typename G::Scalar;
     const Index outputs = at.outputs(), points = f.rows() / outputs;
     w.gram.update(kernel, at.inputs());
-    w.covariance = static_cast<Scalar>(variance) * w.gram.values();
-    w.solver.factorise("GpPrior", w.covariance, jitter, "jitter", "points");
+    w.solver.factorise("GpPrior", w.gram.values(), jitter, "jitter", "points");
     w.score.resize(f.rows(), f.cols());
     detail::parallel_for(f.cols(), static_cast<double>(f.rows() * points), [&](Index j) {
-      w.score.col(j) = static_cast<Scalar>(mean) - f.col(j).array();
+      w.score.col(j) = (static_cast<Scalar>(mean) - f.col(j).array()) * static_cast<Scalar>(1 / variance);
       Eigen::Map<Matrix<Scalar>> values(w.score.col(j).data(), outputs, points);
       w.solver.solve_from_the_right(values);
     });

@@ -29,6 +29,7 @@
 //   look_dim()               the number of rows the kernel sees
 //   look(F, Z)               what it sees, look_dim()×n
 //   look_back(F, V, out)     V, a direction at Z, brought back to F: (∂Z/∂F)ᵀ V per particle
+//   look_is_trivial()        optional: true where Z is F after all
 
 namespace repel {
 
@@ -92,9 +93,14 @@ class FunctionSpace {
       resize(w.phi, m, n);
       model_.predict(particles, w.outputs);
       require_shape("the outputs written by predict()", w.outputs, m, n);
+      if (!detail::all_usable(w.outputs)) {  // the sampler sees it here and stops; a prior need not cope with it
+        w.force = w.outputs;
+        return;
+      }
       model_.score(std::as_const(w.outputs), w.force);
       require_shape("the gradient written by score()", w.force, m, n);
       if constexpr (LookingModel<UserModel, Scalar>) {
+        if (looks_at_outputs()) return;
         const Index seen = rows("look_dim()", model_.look_dim());
         resize(w.view, seen, n);
         resize(w.back, m, n);
@@ -106,22 +112,35 @@ class FunctionSpace {
 
   template <class P>
   const Matrix<typename P::Scalar>& positions(const P&, const Workspace<P>& w) const {
-    if constexpr (LookingModel<UserModel, typename P::Scalar>) return w.view;
+    if constexpr (LookingModel<UserModel, typename P::Scalar>)
+      if (!looks_at_outputs()) return w.view;
     return w.outputs;
   }
 
   /// From where the kernel looks to the outputs; only for a model that chooses where it looks.
   template <class W, class V>
   const V& pull_from_view(W& w, const V& v) requires LookingModel<UserModel, typename V::Scalar> {
+    if (looks_at_outputs()) return v;
     model_.look_back(std::as_const(w.outputs), v, w.back);
     require_shape("what look_back() wrote", w.back, w.outputs.rows(), w.outputs.cols());
     return w.back;
   }
 
+  /// Whether the kernel looks at the outputs as they are.
+  bool looks_at_outputs() const {
+    if constexpr (requires { model_.look_is_trivial(); }) return model_.look_is_trivial();
+    return false;
+  }
+
   template <class P>
   const P& pull_back(const P& particles, Workspace<P>& w) {
     if constexpr (FunctionModel<UserModel, P>) model_.pullback(particles, std::as_const(w.phi), w.direction);
-    detail::require_same_shape(name, "the direction written by pullback()", w.direction, "the particles", particles);
+    const Index rows = w.direction.rows(), columns = w.direction.cols();
+    if (rows != particles.rows() || columns != particles.cols()) {
+      resize(w.direction, particles.rows(), particles.cols());
+      detail::fail(name, "the direction written by pullback() is ", rows, "x", columns, ", but must be ",
+                   particles.rows(), "x", particles.cols(), " like the particles");
+    }
     return w.direction;
   }
 

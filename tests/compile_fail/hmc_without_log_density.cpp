@@ -1,0 +1,7 @@
+// expect: repel::hmc: the target must be callable as target(w, g) and have log_density
+#include <repel/hmc.hpp>
+#include <repel/repel.hpp>
+
+int main() {
+  repel::hmc([](const auto& w, auto& g) { g = -w; }, repel::normal(1, 3, 1));
+}
