@@ -37,7 +37,7 @@ int main(int argc, char** argv) try {
           argc, argv,
           "Bayesian neural network regression of y = x sin x from two clusters of points, as in the paper: mean and "
           "uncertainty of every method, against Hamiltonian Monte Carlo.",
-          "regression_1d", /*quick=*/{50, 2000}, /*paper=*/{50, 15000}, example::kNetworkMethods, options,
+          "regression_1d", /*quick=*/{20, 4000}, /*paper=*/{50, 15000}, example::kNetworkMethods, options,
           [&](CLI::App& app) {
             options.add_to(app);
             app.add_option("--noise", noise, "Standard deviation of the likelihood")
@@ -49,9 +49,9 @@ int main(int argc, char** argv) try {
     if (value == 0) value = options.paper ? paper : quick;
   };
   choose(options.chains, 4, 8);
-  choose(options.warmup, 200, 600);
-  choose(options.draws, 100, 800);
-  choose(options.leapfrog, 50, 200);
+  choose(options.warmup, 250, 300);
+  choose(options.draws, 100, 300);
+  choose(options.leapfrog, 100, 600);
 
   // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
   repel::Random random(options.seed);
