@@ -49,8 +49,8 @@ int main(int argc, char** argv) try {
     if (value == 0) value = options.paper ? paper : quick;
   };
   choose(options.chains, 4, 8);
-  choose(options.warmup, 250, 250);
-  choose(options.draws, 100, 250);
+  choose(options.warmup, 250, 200);
+  choose(options.draws, 100, 200);
   choose(options.leapfrog, 100, 600);
 
   // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
