@@ -42,7 +42,9 @@ inline std::optional<int> parse(int argc, char** argv, const std::string& about,
   app.add_option("--particles", options.particles, "Number of particles" + defaults(&Setting::particles))
       ->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Number of steps" + defaults(&Setting::steps))->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed, "Seed of all that is random: initial particles, and data where they are made up")->capture_default_str();
+  app.add_option("--seed", options.seed,
+                 "Seed of all that is random: initial particles, and data where they are made up")
+      ->capture_default_str();
   app.add_option("--methods", options.methods, "Methods to run, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(methods))
