@@ -108,13 +108,7 @@ int main(int argc, char** argv) try {
           "classification_2d", /*quick=*/{50, 1500}, /*paper=*/{100, 10000}, example::kNetworkMethods, options,
           [&](CLI::App& app) { options.add_to(app); }))
     return *code;
-  const auto choose = [&](long& value, long quick, long paper) {
-    if (value == 0) value = options.paper ? paper : quick;
-  };
-  choose(options.chains, 4, 8);
-  choose(options.warmup, 200, 500);
-  choose(options.draws, 100, 500);
-  choose(options.leapfrog, 30, 100);
+  options.settle(/*quick=*/{4, 200, 100, 30}, /*paper=*/{8, 500, 500, 100});
 
   // The data of the paper's appendix: 200 points around five centres on a ring of radius 5, with unit covariance.
   repel::Random random(options.seed);

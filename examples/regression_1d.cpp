@@ -45,13 +45,7 @@ int main(int argc, char** argv) try {
                 ->capture_default_str();
           }))
     return *code;
-  const auto choose = [&](long& value, long quick, long paper) {
-    if (value == 0) value = options.paper ? paper : quick;
-  };
-  choose(options.chains, 4, 8);
-  choose(options.warmup, 250, 200);
-  choose(options.draws, 100, 200);
-  choose(options.leapfrog, 100, 600);
+  options.settle(/*quick=*/{4, 250, 100, 100}, /*paper=*/{8, 200, 200, 600});
 
   // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
   repel::Random random(options.seed);

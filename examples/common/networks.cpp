@@ -15,9 +15,10 @@ std::vector<Ensemble> run_network_methods(const NetworkOptions& o, Problem probl
   };
 
   if (chosen("HMC")) {
-    const auto r = hmc(problem.whole, problem.chains,
-                       Hmc{.warmup = o.warmup, .samples = o.draws, .leapfrog_steps = o.leapfrog, .seed = o.seed},
-                       ProgressBar{"HMC"}, StopOnInterrupt{});
+    const auto r = repel::hmc(
+        problem.whole, problem.chains,
+        Hmc{.warmup = o.hmc.warmup, .samples = o.hmc.draws, .leapfrog_steps = o.hmc.leapfrog, .seed = o.seed},
+        ProgressBar{"HMC"}, StopOnInterrupt{});
     interrupted = StopOnInterrupt::interrupted();
     std::string remark = "no draws yet";
     if (r.draws_per_chain >= 4) {

@@ -19,6 +19,11 @@ namespace example {
 inline const std::vector<std::string> kNetworkMethods{"HMC",     "DE",       "SVGD",     "f-SVGD",   "kde-WGD",
                                                       "sge-WGD", "ssge-WGD", "kde-fWGD", "sge-fWGD", "ssge-fWGD"};
 
+/// The size of the HMC run.
+struct HmcSetting {
+  long chains, warmup, draws, leapfrog;
+};
+
 /// Choices that the paper leaves open, or that its authors' code makes in another way.
 struct NetworkOptions : Options {
   std::string prior = "implicit";
@@ -33,7 +38,7 @@ struct NetworkOptions : Options {
   double driving = 1;
   double learning_rate = 0;
   long batch = 64;
-  long chains = 0, warmup = 0, draws = 0, leapfrog = 0;  ///< of HMC
+  HmcSetting hmc{0, 0, 0, 0};
 
   /// Adds the options to the command line.
   void add_to(CLI::App& app) {
@@ -68,11 +73,17 @@ struct NetworkOptions : Options {
         ->capture_default_str();
     app.add_option("--learning-rate", learning_rate, "Of Adam")->capture_default_str();
     app.add_option("--batch", batch, "Points per step; 0: all")->capture_default_str();
-    const std::string hmc = "HMC (0: the setting's own)";
-    app.add_option("--chains", chains, "Chains")->capture_default_str()->group(hmc);
-    app.add_option("--warmup", warmup, "Iterations of warm-up")->capture_default_str()->group(hmc);
-    app.add_option("--draws", draws, "Iterations after it, per chain")->capture_default_str()->group(hmc);
-    app.add_option("--leapfrog", leapfrog, "Mean number of leapfrog steps")->capture_default_str()->group(hmc);
+    const std::string of_hmc = "HMC (0: the setting's own)";
+    app.add_option("--chains", hmc.chains, "Chains")->capture_default_str()->group(of_hmc);
+    app.add_option("--warmup", hmc.warmup, "Iterations of warm-up")->capture_default_str()->group(of_hmc);
+    app.add_option("--draws", hmc.draws, "Iterations after it, per chain")->capture_default_str()->group(of_hmc);
+    app.add_option("--leapfrog", hmc.leapfrog, "Mean number of leapfrog steps")->capture_default_str()->group(of_hmc);
+  }
+
+  /// What was not given by hand.
+  void settle(const HmcSetting& quick, const HmcSetting& full) {
+    for (const auto field : {&HmcSetting::chains, &HmcSetting::warmup, &HmcSetting::draws, &HmcSetting::leapfrog})
+      if (hmc.*field == 0) hmc.*field = (paper ? full : quick).*field;
   }
 };
 
@@ -201,7 +212,7 @@ Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, cons
           [=] { return AnyModel(posterior.functions(prior, points, look)); },
           AnyTarget<double>(whole.target()),
           posterior.prior_draws(o.particles, o.seed),
-          whole.prior_draws(o.chains, o.seed),
+          whole.prior_draws(o.hmc.chains, o.seed),
           [=](const Eigen::MatrixXd& w) { return whole.outputs(w, grid); }};
 }
 

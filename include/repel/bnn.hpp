@@ -17,9 +17,12 @@
 //   repel::run(functions, state, 15000, repel::ProgressBar{});
 //   const auto prediction = posterior.predict(state.particles, grid);   // .mean, .sd, .sd_with_noise
 
+#include <repel/bnn/batch.hpp>
 #include <repel/bnn/bnn.hpp>
+#include <repel/bnn/functions.hpp>
 #include <repel/bnn/likelihood.hpp>
 #include <repel/bnn/minibatch.hpp>
 #include <repel/bnn/mlp.hpp>
 #include <repel/bnn/points.hpp>
 #include <repel/bnn/prior.hpp>
+#include <repel/bnn/target.hpp>

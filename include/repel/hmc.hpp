@@ -15,5 +15,8 @@
 //
 // For a target of your own:  repel::hmc(repel::with_log_density(gradient, log_density), initial, …)
 
+#include <repel/hmc/adaptation.hpp>
 #include <repel/hmc/diagnostics.hpp>
+#include <repel/hmc/result.hpp>
 #include <repel/hmc/sampler.hpp>
+#include <repel/hmc/target.hpp>

@@ -3,13 +3,13 @@
 #include <repel/core/check.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/types.hpp>
-#include <repel/hmc/diagnostics.hpp>
-#include <repel/run.hpp>
+#include <repel/hmc/adaptation.hpp>
+#include <repel/hmc/target.hpp>
+#include <repel/sampler.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -36,55 +36,6 @@ struct Hmc {
   }
 };
 
-/// A target for HMC from two functions of a d×n batch: gradient(w, g) as for weight_space(), and log_density(w, values)
-/// which writes log p of every column, up to a common constant.
-template <class Gradient, class LogDensity>
-struct TargetWithDensity {
-  Gradient gradient;
-  LogDensity density;
-
-  template <class W, class G>
-  void operator()(const W& w, G& g) {
-    gradient(w, g);
-  }
-  template <class W>
-  void log_density(const W& w, Vector<double>& values) {
-    density(w, values);
-  }
-};
-template <class Gradient, class LogDensity>
-TargetWithDensity<std::decay_t<Gradient>, std::decay_t<LogDensity>> with_log_density(Gradient&& gradient,
-                                                                                     LogDensity&& log_density) {
-  return {std::forward<Gradient>(gradient), std::forward<LogDensity>(log_density)};
-}
-
-template <class T, class P>
-concept HmcTarget = requires(T& target, const P& w, P& g, Vector<double>& values) {
-  target(w, g);
-  target.log_density(w, values);
-};
-
-namespace detail {
-
-/// Nesterov's dual averaging of the log step size (Hoffman & Gelman 2014, their constants).
-struct DualAveraging {
-  double centre = 0, error = 0, average = 0, count = 0;
-
-  void restart(double step_size) { *this = {std::log(10 * step_size), 0, 0, 0}; }
-  /// Takes the acceptance of an iteration and returns the step size of the next.
-  double update(double acceptance, double wanted) {
-    constexpr double gamma = 0.05, delay = 10, kappa = 0.75;
-    ++count;
-    error += (wanted - acceptance - error) / (count + delay);
-    const double log_size = centre - std::sqrt(count) / gamma * error;
-    average += std::pow(count, -kappa) * (log_size - average);
-    return std::exp(log_size);
-  }
-  double result() const { return std::exp(average); }
-};
-
-}  // namespace detail
-
 /// All that changes while HMC runs, as a value; a column per chain.
 template <class P>
 struct HmcState {
@@ -99,33 +50,21 @@ struct HmcState {
   Index divergences = 0;          ///< trajectories after warm-up that lost their energy
   Index warmup_divergences = 0;
   std::vector<detail::DualAveraging> dual;
-  Index seen = 0;  ///< draws that the running moments below have seen, per chain
-  P mean, squares;
+  detail::RunningMoments<P> moments;
   P position, momentum, slope;  ///< buffers
-  Vector<double> proposed;
+  Vector<double> proposed, draw;
 };
 
 /// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called
 /// for all of them together, as by the other samplers. Every chain adapts its own step size; the mass matrix is shared,
-/// and adapted to all chains. Has init and step like a Sampler, so run() and its observers work; hmc() below does all
-/// in one call.
+/// and adapted to all chains. Has init and step like a Sampler, so run() and its observers work; hmc() does all in
+/// one call.
 template <class Target>
 class HmcSampler {
  public:
-  HmcSampler(Target target, Hmc settings) : target_(std::forward<Target>(target)), settings_(settings) {
+  HmcSampler(Target target, Hmc settings)
+      : target_(std::forward<Target>(target)), settings_(settings), windows_(settings.warmup) {
     settings_.validate();
-    // Stan's schedule: first only the step size, then windows that double, each ending with a new mass matrix, then the
-    // step size again.
-    const Index first = settings_.warmup * 15 / 100, last = settings_.warmup - settings_.warmup / 10;
-    if (settings_.warmup >= 20) {
-      Index at = first;
-      for (Index width = 25; at < last; width *= 2) {
-        at += width;
-        if (at + 2 * width > last) at = last;  // the next would not fit: this one takes its room
-        window_ends_.push_back(at);
-      }
-      window_start_ = first;
-    }
   }
 
   template <class Derived>
@@ -154,7 +93,8 @@ class HmcSampler {
     target_(s.particles, s.gradient);
     detail::require_same_shape("hmc", "the gradient written by the target", s.gradient, "the chains", s.particles);
     detail::require_usable("hmc", "the gradient at initial", s.gradient);
-    reset_moments(s);
+    s.draw.resize(d);
+    s.moments.reset(s.particles);
     s.step_size.setOnes(n);
     find_step_size(s);
     return s;
@@ -183,7 +123,7 @@ class HmcSampler {
       adapt(s);
     else
       s.acceptance_sum += s.acceptance;
-    return {.step = s.step, .driving = static_cast<double>(s.gradient.colwise().norm().mean())};
+    return {.step = s.step, .driving = detail::mean_norm(s.gradient)};
   }
 
   const Hmc& settings() const { return settings_; }
@@ -197,8 +137,8 @@ class HmcSampler {
       detail::fail("hmc", "log_density wrote ", values.size(), " values, but must write one per chain: ", chains);
   }
 
-  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN where the energy is not
-  /// finite.
+  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN for a divergence: where more
+  /// than 1000 of the energy is lost, or it is not finite.
   template <class P>
   void propose(HmcState<P>& s, Index trajectory, std::uint64_t stream) {
     using Scalar = typename P::Scalar;
@@ -211,9 +151,8 @@ class HmcSampler {
       for (Index c = 0; c < n; ++c) s.momentum.col(c) += static_cast<Scalar>(part * s.step_size(c)) * s.slope.col(c);
     };
     for (Index c = 0; c < n; ++c) {
-      draw_.resize(s.particles.rows());
-      fill_normal<double>(stream_seed(settings_.seed, stream, static_cast<std::uint64_t>(c) + 2), draw_);
-      s.momentum.col(c) = (draw_.array() / s.variances.array().sqrt()).template cast<Scalar>();
+      fill_normal<double>(stream_seed(settings_.seed, stream, static_cast<std::uint64_t>(c) + 2), s.draw);
+      s.momentum.col(c) = (s.draw.array() / s.variances.array().sqrt()).template cast<Scalar>();
       s.acceptance(c) = s.log_density(c) - kinetic(c);  // −H at the start
     }
     s.position = s.particles;
@@ -271,102 +210,24 @@ class HmcSampler {
   }
 
   template <class P>
-  static void reset_moments(HmcState<P>& s) {
-    s.seen = 0;
-    s.mean = s.squares = P::Zero(s.particles.rows(), s.particles.cols());
-  }
-
-  template <class P>
   void adapt(HmcState<P>& s) {
-    using Scalar = typename P::Scalar;
     for (std::size_t c = 0; c < s.dual.size(); ++c) {
       const auto chain = static_cast<Index>(c);
       s.step_size(chain) = s.dual[c].update(s.acceptance(chain), settings_.target_acceptance);
     }
-    if (s.step > window_start_ && !window_ends_.empty() && s.step <= window_ends_.back()) {
-      ++s.seen;  // Welford's running mean and sum of squares
-      s.slope = s.particles - s.mean;
-      s.mean += s.slope / static_cast<Scalar>(s.seen);
-      s.squares.array() += s.slope.array() * (s.particles - s.mean).array();
+    if (windows_.contains(s.step)) s.moments.add(s.particles);
+    if (windows_.ends_at(s.step)) {
+      s.variances = s.moments.variances();
+      s.moments.reset(s.particles);
+      find_step_size(s);
     }
-    for (const Index end : window_ends_)
-      if (s.step == end && s.seen > 1) {
-        // The variance within chains, drawn a little towards a small one as Stan does.
-        const auto count = static_cast<double>(s.seen * s.particles.cols());
-        const Vector<double> within = s.squares.template cast<double>().rowwise().sum() /
-                                      (static_cast<double>(s.seen - 1) * static_cast<double>(s.particles.cols()));
-        s.variances = (count / (count + 5) * within.array() + 1e-3 * 5 / (count + 5)).matrix();
-        reset_moments(s);
-        find_step_size(s);
-      }
     if (s.step == settings_.warmup)
       for (std::size_t c = 0; c < s.dual.size(); ++c) s.step_size(static_cast<Index>(c)) = s.dual[c].result();
   }
 
   Target target_;
   Hmc settings_;
-  Index window_start_ = 0;
-  std::vector<Index> window_ends_;
-  Vector<double> draw_;
+  detail::WarmupWindows windows_;
 };
-
-/// What hmc() returns.
-template <class Scalar>
-struct HmcResult {
-  Matrix<Scalar> draws;  ///< d×(chains · draws per chain), chain after chain
-  Index chains = 0;
-  Index draws_per_chain = 0;
-  Eigen::VectorXd step_size;   ///< found in warm-up, per chain
-  Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
-  Index divergences = 0;       ///< trajectories after warm-up that lost their energy: a reason for doubt
-  Index warmup_divergences = 0;
-  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN below 4 draws
-  Report report;            ///< of the run
-
-  /// The draws of one chain.
-  auto chain(Index c) const { return draws.middleCols(c * draws_per_chain, draws_per_chain); }
-};
-
-/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers trail as in
-/// run(); where one stops the run, what was drawn so far is returned.
-///
-///   target   target(w, g) and target.log_density(w, values): a Bnn's target(), or with_log_density(…)
-template <class T, class Derived, class... Observers>
-HmcResult<typename Derived::Scalar> hmc(T&& target, const Eigen::MatrixBase<Derived>& initial, const Hmc& settings = {},
-                                        Observers&&... observers) {
-  using Scalar = typename Derived::Scalar;
-  HmcSampler<std::unwrap_ref_decay_t<T>> sampler(std::forward<T>(target), settings);
-  auto state = sampler.init(initial);
-  const Index chains = state.particles.cols(), room = settings.samples / settings.thin;
-  HmcResult<Scalar> out;
-  Matrix<Scalar> draws(state.particles.rows(), chains * room);
-  Index kept = 0;
-  const auto keep = [&](const auto& s, const StepInfo&) {
-    const Index after = s.step - settings.warmup;
-    if (after < 1 || after % settings.thin != 0 || kept == room) return;
-    for (Index c = 0; c < chains; ++c) draws.col(c * room + kept) = s.particles.col(c);
-    ++kept;
-  };
-  out.report = run(sampler, state, settings.warmup + settings.samples, keep, std::forward<Observers>(observers)...);
-  if (kept < room) {  // stopped early: close the gaps between the chains
-    for (Index c = 1; c < chains; ++c)
-      for (Index k = 0; k < kept; ++k) draws.col(c * kept + k) = draws.col(c * room + k);
-    draws.conservativeResize(Eigen::NoChange, chains * kept);
-  }
-  out.draws = std::move(draws);
-  out.chains = chains;
-  out.draws_per_chain = kept;
-  out.step_size = state.step_size;
-  const Index after = std::max<Index>(0, state.step - settings.warmup);
-  out.acceptance = state.acceptance_sum / static_cast<double>(std::max<Index>(1, after));
-  out.divergences = state.divergences;
-  out.warmup_divergences = state.warmup_divergences;
-  if (kept >= 4)
-    out.diagnostics = diagnose(out.draws, chains);
-  else  // too few to tell
-    out.diagnostics.r_hat = out.diagnostics.effective_samples =
-        Eigen::VectorXd::Constant(out.draws.rows(), std::numeric_limits<double>::quiet_NaN());
-  return out;
-}
 
 }  // namespace repel

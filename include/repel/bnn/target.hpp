@@ -1,0 +1,63 @@
+#pragma once
+
+#include <repel/bnn/batch.hpp>
+#include <repel/bnn/mlp.hpp>
+#include <repel/bnn/prior.hpp>
+#include <repel/core/check.hpp>
+#include <repel/core/types.hpp>
+
+#include <concepts>
+#include <utility>
+
+namespace repel {
+
+/// The posterior over weights, as a target of weight_space() and hmc().
+template <class Posterior>
+class BnnTarget {
+  using Scalar = typename Posterior::Scalar;
+
+ public:
+  explicit BnnTarget(Posterior posterior) : posterior_(std::move(posterior)), batch_(posterior_) {}
+
+  void begin_step(Index step) { batch_.load(posterior_, step); }
+
+  /// g = N/B ∇ log p(batch | w) + ∇ log p(w), per particle.
+  template <class W, class G>
+  void operator()(const W& w, G& g) {
+    static_assert(std::same_as<typename W::Scalar, Scalar>,
+                  "repel::Bnn: the particles must have the scalar type of the data, float or double");
+    const auto scale = static_cast<Scalar>(batch_.scale());
+    const auto& targets = batch_.targets(posterior_);
+    const auto slope = [&](Index, auto& f) {
+      posterior_.likelihood().score(f, targets);
+      f *= scale;
+    };
+    const auto prior = [&](Index j) {
+      detail::add_prior_score(posterior_.network(), posterior_.prior(), j, w.col(j), g.col(j));
+    };
+    posterior_.network().gradient(w, batch_.inputs(posterior_), tape_, slope, prior, g);
+  }
+
+  /// log p(D | w) + log p(w) per particle, with all constants.
+  template <class W>
+  void log_density(const W& w, Vector<double>& values) {
+    if (!batch_.all())
+      detail::fail("BnnTarget", "the minibatch has ", batch_.size(),
+                   " points, but a log density needs all of them: build the Bnn with Minibatch{0}");
+    posterior_.network().evaluate(w, posterior_.inputs(), tape_, outputs_);
+    values.resize(w.cols());
+    for (Index j = 0; j < w.cols(); ++j) {
+      const Eigen::Map<const Matrix<Scalar>> f(outputs_.col(j).data(), posterior_.network().outputs(), batch_.size());
+      values(j) = posterior_.likelihood().log_density(f, posterior_.targets()) +
+                  detail::prior_log_density(posterior_.network(), posterior_.prior(), j, w.col(j));
+    }
+  }
+
+ private:
+  Posterior posterior_;
+  detail::BnnBatch<Posterior> batch_;
+  typename Mlp::template Tape<Scalar> tape_;
+  Matrix<Scalar> outputs_;
+};
+
+}  // namespace repel

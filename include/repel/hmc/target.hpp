@@ -1,0 +1,38 @@
+#pragma once
+
+#include <repel/core/types.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace repel {
+
+/// A target for HMC from two functions of a d×n batch: gradient(w, g) as for weight_space(), and log_density(w, values)
+/// which writes log p of every column, up to a common constant.
+template <class Gradient, class LogDensity>
+struct TargetWithDensity {
+  Gradient gradient;
+  LogDensity density;
+
+  template <class W, class G>
+  void operator()(const W& w, G& g) {
+    gradient(w, g);
+  }
+  template <class W>
+  void log_density(const W& w, Vector<double>& values) {
+    density(w, values);
+  }
+};
+template <class Gradient, class LogDensity>
+TargetWithDensity<std::decay_t<Gradient>, std::decay_t<LogDensity>> with_log_density(Gradient&& gradient,
+                                                                                     LogDensity&& log_density) {
+  return {std::forward<Gradient>(gradient), std::forward<LogDensity>(log_density)};
+}
+
+template <class T, class P>
+concept HmcTarget = requires(T& target, const P& w, P& g, Vector<double>& values) {
+  target(w, g);
+  target.log_density(w, values);
+};
+
+}  // namespace repel
