@@ -18,18 +18,24 @@
 //   }
 
 #include <repel/core/check.hpp>
+#include <repel/core/exp.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/types.hpp>
 #include <repel/kernel/bandwidth.hpp>
 #include <repel/kernel/concepts.hpp>
+#include <repel/kernel/distances.hpp>
 #include <repel/kernel/gram.hpp>
 #include <repel/kernel/imq.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/metric.hpp>
+#include <repel/kernel/points.hpp>
 #include <repel/kernel/rbf.hpp>
+#include <repel/kernel/selection.hpp>
+#include <repel/kernel/sweep.hpp>
+#include <repel/kernel/triangle.hpp>
 #include <repel/observe/progress_bar.hpp>
 #include <repel/observe/stop_on_interrupt.hpp>
 #include <repel/observe/stop_when.hpp>

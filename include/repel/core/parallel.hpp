@@ -4,17 +4,71 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-// The one file that knows threads. With OpenMP enabled by the user's compiler flags the loop is shared out,
-// otherwise it runs serially. The pieces are cut by the caller from the size of the problem alone, never from the
-// number of threads, and no two pieces write the same memory: the result has the same bits either way.
+// The one file that knows threads. A loop over pieces is shared out by OpenMP where the user's compiler flags enable it,
+// by the user's own executor where one is in use (UseExecutor), and runs serially otherwise. The pieces are cut by the
+// caller from the size of the problem alone, never from the number of threads, and no two pieces write the same memory:
+// the result has the same bits in every case.
 
-namespace repel::detail {
+namespace repel {
+
+/// A user's own threads: an object with
+///   Index slots() const                       how many pieces may be in work at once
+///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order and in
+///                                             any threads, and returns when all have returned; pieces at work at the
+///                                             same time have different slots below slots(). A piece never throws.
+/// where piece is a std::function<void(Index p, Index slot)>, passed by reference.
+template <class E>
+concept Executor = requires(E& executor, const std::function<void(Index, Index)>& piece) {
+  { executor.slots() } -> std::convertible_to<Index>;
+  executor.run(Index{1}, piece);
+};
+
+namespace detail {
+
+struct ExecutorHandle {
+  void* object = nullptr;
+  Index (*slots)(void*) = nullptr;
+  void (*run)(void*, Index, const std::function<void(Index, Index)>&) = nullptr;
+};
+
+inline thread_local ExecutorHandle current_executor;
+inline thread_local bool inside_piece = false;  ///< of a user's executor: loops in there stay in their thread
+
+}  // namespace detail
+
+/// While it lives, the loops that this thread starts are run by the user's executor:
+///
+///   MyPool pool(8);
+///   repel::UseExecutor use(pool);
+///   repel::run(sampler, state, 1000);
+///
+/// Other threads are not concerned, so two samplers in two threads may each have their own.
+class UseExecutor {
+ public:
+  template <Executor E>
+  explicit UseExecutor(E& executor)
+      : before_(std::exchange(detail::current_executor,
+                              {&executor, [](void* e) { return static_cast<Index>(static_cast<E*>(e)->slots()); },
+                               [](void* e, Index pieces, const std::function<void(Index, Index)>& piece) {
+                                 static_cast<E*>(e)->run(pieces, piece);
+                               }})) {}
+  ~UseExecutor() { detail::current_executor = before_; }
+  UseExecutor(const UseExecutor&) = delete;
+  UseExecutor& operator=(const UseExecutor&) = delete;
+
+ private:
+  detail::ExecutorHandle before_;
+};
+
+namespace detail {
 
 /// Work, in multiply-adds, below which starting threads costs more than it gains. It must not exceed 100 000: up to
 /// there Eigen, too, keeps to one thread, and above it the region below makes it do so. Left to itself it would cut a
@@ -24,6 +78,8 @@ inline constexpr double kParallelWork = 100'000;
 /// How many pieces can be in work at once, and the number of the slot that this piece runs in: for scratch memory that
 /// a piece fills before it reads it. What a piece computes must not depend on its slot.
 inline Index thread_slots() {
+  if (inside_piece) return 1;
+  if (current_executor.object != nullptr) return std::max<Index>(1, current_executor.slots(current_executor.object));
 #ifdef _OPENMP
   return omp_in_parallel() ? 1 : static_cast<Index>(omp_get_max_threads());
 #else
@@ -31,37 +87,81 @@ inline Index thread_slots() {
 #endif
 }
 
+/// The exception of the lowest piece that threw, as in a serial loop.
+class FirstError {
+ public:
+  template <class Body>
+  void guard(Index piece, const Body& body) {
+    try {
+      body();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_ || piece < piece_) {
+        piece_ = piece;
+        error_ = std::current_exception();
+      }
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  Index piece_ = 0;
+};
+
+/// Marks a thread as one that works on a piece of a user's executor, where Eigen, too, must keep to one thread.
+class InsidePiece {
+ public:
+  InsidePiece() {
+#ifdef _OPENMP
+    threads_ = omp_get_max_threads();
+    omp_set_num_threads(1);  // for this thread alone
+#endif
+    before_ = std::exchange(inside_piece, true);
+  }
+  ~InsidePiece() {
+    inside_piece = before_;
+#ifdef _OPENMP
+    omp_set_num_threads(threads_);
+#endif
+  }
+
+ private:
+  bool before_ = false;
+  int threads_ = 1;
+};
+
 template <class Body>
 void parallel_for(Index pieces, double work_per_piece, Body&& body) {
-  const auto run = [&body](Index p, [[maybe_unused]] int slot) {
+  const auto run = [&body](Index p, Index slot) {
     if constexpr (requires { body(p, Index{0}); })
-      body(p, static_cast<Index>(slot));
+      body(p, slot);
     else
       body(p);
   };
-#ifdef _OPENMP
-  // Within a parallel region, the user's or our own, the loop stays in its thread; so does Eigen.
-  if (static_cast<double>(pieces) * work_per_piece >= kParallelWork && !omp_in_parallel()) {
-    std::exception_ptr error;  // of the lowest piece that threw, as in a serial loop
-    Index error_piece = pieces;
-    std::mutex guard;
-#pragma omp parallel for schedule(dynamic)
-    for (Index p = 0; p < pieces; ++p) {
-      try {
-        run(p, omp_get_thread_num());
-      } catch (...) {
-        const std::lock_guard lock(guard);
-        if (p < error_piece) {
-          error_piece = p;
-          error = std::current_exception();
-        }
-      }
-    }
-    if (error) std::rethrow_exception(error);
+  const bool large = static_cast<double>(pieces) * work_per_piece >= kParallelWork;
+  if (large && !inside_piece && current_executor.object != nullptr) {
+    FirstError error;
+    const std::function<void(Index, Index)> piece = [&](Index p, Index slot) {
+      const InsidePiece mark;
+      error.guard(p, [&] { run(p, slot); });
+    };
+    current_executor.run(current_executor.object, pieces, piece);
+    error.rethrow();
     return;
   }
-#else
-  (void)work_per_piece;
+#ifdef _OPENMP
+  // Within a parallel region, the user's or our own, the loop stays in its thread; so does Eigen.
+  if (large && !inside_piece && !omp_in_parallel()) {
+    FirstError error;
+#pragma omp parallel for schedule(dynamic)
+    for (Index p = 0; p < pieces; ++p) error.guard(p, [&] { run(p, omp_get_thread_num()); });
+    error.rethrow();
+    return;
+  }
 #endif
   for (Index p = 0; p < pieces; ++p) run(p, 0);
 }
@@ -76,7 +176,7 @@ inline constexpr Index kRowTile = 512;
 template <class Body>
 void parallel_tiles(Index count, Index width, double work_per_column, Body&& body) {
   const Index tiles = (count + width - 1) / width;
-  parallel_for(tiles, work_per_column * static_cast<double>(width), [&](Index t) {
+  parallel_for(tiles, work_per_column * static_cast<double>(std::min(width, count)), [&](Index t) {
     const Index first = t * width;
     body(first, std::min(width, count - first));
   });
@@ -93,4 +193,6 @@ void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& bo
                });
 }
 
-}  // namespace repel::detail
+}  // namespace detail
+
+}  // namespace repel

@@ -2,16 +2,17 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/product.hpp>
 #include <repel/kernel/concepts.hpp>
+#include <repel/kernel/distances.hpp>
+#include <repel/kernel/sweep.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
-// The narrow waist between kernels and everything above them. For one set of particles x_1 … x_n, Gram holds
+// The narrow waist between kernels and everything above them. For one set of particles x_1 … x_n, Gram gives
 //   bandwidth()               h
 //   values()                  K, the n×n matrix k(x_i, x_j)
 //   gradient_sum(out)         G, column j = Σ_k ∇_{x_k} k(x_k, x_j)
@@ -19,90 +20,147 @@
 //   attraction(w, out)        the same with weights: Σ_j w(i, j) ∇_{x_i} k(x_i, x_j), for a symmetric n×n expression w
 //   values_at(queries, K)     k(x_i, q_j), with the same h
 //   attraction_at(queries, K, A)   the same, and column j of A = Σ_i ∇_{q_j} k(q_j, x_i)
-// Buffers are kept from one update to the next, so a step with unchanged sizes allocates nothing.
+// and, without ever forming K where that is too large or slower:
+//   sums(s)                   s_j = Σ_i k(x_i, x_j)
+//   attraction_and_sums(out, s)
+//   attraction_shared(w, out) column i = Σ_j (w_i + w_j) ∇_{x_i} k(x_i, x_j)
+//   product(v, out)           out = v K, for any m×n matrix v
+//   product_and_gradient_sum(v, out, G)
+// Each is formed when asked for. Buffers are kept from one update to the next, so a step with unchanged sizes allocates
+// nothing.
 
 namespace repel {
-
-namespace detail {
-
-/// Copies the strictly lower triangle onto the upper one, block by block to be kind to the cache.
-template <class Scalar>
-void mirror_lower(Matrix<Scalar>& m) {
-  constexpr Index width = 8;
-  const Index n = m.cols();
-  for (Index j = 0; j < n; j += width) {
-    const Index w = std::min(width, n - j);
-    for (Index c = 0; c < w; ++c)
-      for (Index r = 0; r < c; ++r) m(j + r, j + c) = m(j + c, j + r);
-    Index i = j + w;
-    for (; i + width <= n; i += width)
-      m.template block<width, width>(j, i) = m.template block<width, width>(i, j).transpose();
-    if (i < n) m.block(j, i, w, n - i) = m.block(i, j, n - i, w).transpose();
-  }
-}
-
-/// Measures the columns of x by the kernel's metric, and returns the h that the kernel's rule makes of the distances.
-template <class K, class Derived, class Scalar>
-double measure(const K& kernel, const Eigen::MatrixBase<Derived>& x, Points<Scalar>& points, Matrix<Scalar>& distances,
-               std::vector<Scalar>& scratch) {
-  points.assign(x);
-  MetricOf<K>::distances(points, points, distances);
-  const double h = kernel.bandwidth(std::as_const(distances), scratch);
-  if (!(h > 0) || !(static_cast<Scalar>(1 / h) > 0) || !std::isfinite(static_cast<Scalar>(1 / h)))
-    fail("bandwidth", "the rule returned ", h, ", but h must be positive and 1/h within the range of ",
-         8 * sizeof(Scalar), "-bit numbers");
-  return h;
-}
-
-}  // namespace detail
 
 template <class K, class Scalar>
 class Gram;
 
-/// Kernels of a distance: everything in whole columns and matrix products.
+/// Kernels of a distance. In few dimensions everything but values() is one sweep over all pairs (sweep.hpp). In many, K is
+/// held while it is not too large, and used in matrix products; beyond, it is formed by strips of some columns.
 template <DistanceKernel K, class Scalar>
 class Gram<K, Scalar> {
   using Metric = MetricOf<K>;
+  static constexpr bool one = detail::kSlopeIsMinusValue<K>;
 
  public:
   template <class Derived>
   void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
-    const Index n = x.cols();
     kernel_.emplace(kernel);
-    bandwidth_ = detail::measure(kernel, x, points_, slopes_, scratch_);
-    values_.resize(n, n);
-    // K is symmetric: the lower half of the exponentials is enough. slopes_ turns from distances into φ′ in place.
-    detail::parallel_tiles(n, detail::kTile, static_cast<double>(4 * n), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j) {
-        auto u = slopes_.col(j).tail(n - j).array();
-        auto k = values_.col(j).tail(n - j).array();
-        u = scaled(u);
-        k = kernel_->phi(u);
-        u = kernel_->phi_prime(u, k);
-        slopes_(j, j) = 0;  // a particle does not pull on itself: exactly, not up to rounding
-      }
-    });
-    detail::mirror_lower(values_);
-    detail::mirror_lower(slopes_);
+    points_.assign(x);
+    bandwidth_ = distances_.bandwidth(kernel.bandwidth, points_);
+    const Eigen::Array<Scalar, 1, 1> zero(Scalar(0));
+    value_at_0_ = Eigen::Array<Scalar, 1, 1>(kernel_->phi(zero))(0);
+    have_values_ = have_slopes_ = false;
   }
 
   double bandwidth() const { return bandwidth_; }
-  const Matrix<Scalar>& values() const { return values_; }
+  Index count() const { return points_.count; }
+
+  const Matrix<Scalar>& values() {
+    form_matrices(false);
+    values_.diagonal().setConstant(value_at_0_);
+    return values_;
+  }
+
+  template <class Sums>
+  void sums(Sums& out) {
+    out.resize(count());
+    if (points_.few()) {
+      sweep<detail::Sums{.values = true}>();
+      out = (sweep_.totals.col(0).head(count()).array() + value_at_0_).matrix();
+    } else {
+      for_each_block(false, [&](Index first, const auto&, auto& k, const auto&) {
+        for (Index j = 0; j < k.cols(); ++j) out(first + j) = k.col(j).sum() + value_at_0_;
+      });
+    }
+  }
 
   template <class Out>
-  void attraction(Out& out) const {
-    Metric::pull(points_, points_, slopes_, inverse_bandwidth(), out);
+  void attraction(Out& out) {
+    pull<detail::Sums{.pull = true}>(1, out);
+  }
+
+  template <class Out>
+  void gradient_sum(Out& out) {
+    pull<detail::Sums{.pull = true}>(-1, out);
+  }
+
+  template <class Out, class Sums>
+  void attraction_and_sums(Out& out, Sums& s) {
+    s.resize(count());
+    if (points_.few()) {
+      sweep<detail::Sums{.values = true, .pull = true}>();
+      for (Index j = 0; j < count(); ++j) s(j) = sweep_.totals(j, 0) + value_at_0_;
+      take_pull(1, 1, one, out);
+    } else {
+      for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
+        for (Index j = 0; j < k.cols(); ++j) s(first + j) = k.col(j).sum() + value_at_0_;
+        auto part = out.middleCols(first, k.cols());
+        pull_block(at, one ? k : slopes, one ? -1 : 1, part);
+      });
+    }
+  }
+
+  template <class Weights, class Out>
+  void attraction_shared(const Weights& w, Out& out) {
+    if (points_.few()) {
+      sweep_.weights.setZero(points_.coordinates.rows(), 1);
+      for (Index i = 0; i < count(); ++i) sweep_.weights(i, 0) = w(i);
+      sweep<detail::Sums{.pull = true, .weighted = true}>();
+      take_pull(1, 0, false, out);
+    } else {
+      for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
+        const auto& a = one ? k : slopes;
+        weighted_.resize(a.rows(), a.cols());
+        detail::parallel_tiles(a.cols(), 16, static_cast<double>(a.rows()), [&](Index begin, Index width) {
+          for (Index j = begin; j < begin + width; ++j)
+            weighted_.col(j) = a.col(j).array() * (w.array() + w(first + j));
+        });
+        auto part = out.middleCols(first, k.cols());
+        pull_block(at, weighted_, one ? -1 : 1, part);
+      });
+    }
   }
 
   template <class Weights, class Out>
   void attraction(const Weights& weights, Out& out) {
-    weighted_.noalias() = slopes_.cwiseProduct(weights);
-    Metric::pull(points_, points_, weighted_, inverse_bandwidth(), out);
+    form_matrices(true);
+    const Matrix<Scalar>& a = one ? values_ : slopes_;
+    weighted_.noalias() = a.cwiseProduct(weights);
+    weighted_.diagonal().setZero();
+    pull_block(points_, weighted_, one ? -1 : 1, out);
   }
 
-  template <class Out>
-  void gradient_sum(Out& out) const {
-    Metric::pull(points_, points_, slopes_, -inverse_bandwidth(), out);
+  template <class V, class Out>
+  void product(const V& v, Out& out) {
+    if (points_.few() && v.rows() <= detail::kFewDimensions && !held()) {
+      set_sources(v);
+      sweep<detail::Sums{.product = true}>();
+      take_product(v, 0, out);
+    } else {
+      for_each_block(false, [&](Index first, const auto&, auto& k, const auto&) {
+        auto part = out.middleCols(first, k.cols());
+        detail::product<Scalar>(v, k, part);
+        add_own(v, first, part);
+      });
+    }
+  }
+
+  template <class V, class Out, class G>
+  void product_and_gradient_sum(const V& v, Out& out, G& g) {
+    if (points_.few() && v.rows() <= detail::kFewDimensions) {
+      set_sources(v);
+      sweep<detail::Sums{.pull = true, .product = true}>();
+      take_pull(-1, 0, one, g);
+      take_product(v, points_.dim, out);
+    } else {
+      for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
+        auto part = out.middleCols(first, k.cols());
+        detail::product<Scalar>(v, k, part);
+        add_own(v, first, part);
+        auto forces = g.middleCols(first, k.cols());
+        pull_block(at, one ? k : slopes, one ? 1 : -1, forces);
+      });
+    }
   }
 
   template <class Derived>
@@ -117,11 +175,12 @@ class Gram<K, Scalar> {
     auto u = query_slopes_.array();
     u = kernel_->phi_prime(u, values.array());
     attraction.resize(queries.rows(), queries.cols());
-    Metric::pull(points_, queries_, query_slopes_, inverse_bandwidth(), attraction);
+    pull_block(queries_, query_slopes_, 1, attraction);
   }
 
  private:
   Scalar inverse_bandwidth() const { return static_cast<Scalar>(1 / bandwidth_); }
+  bool held() const { return have_values_; }
 
   /// distance / h, kept finite so that tails such as (1 + √u) exp(−√u) end in 0 and not in ∞·0.
   template <class Array>
@@ -129,18 +188,151 @@ class Gram<K, Scalar> {
     return (distance * inverse_bandwidth()).min(std::numeric_limits<Scalar>::max() / 8);
   }
 
+  // --- in few dimensions --------------------------------------------------------------------------------------------
+
+  template <detail::Sums wanted>
+  void sweep() {
+    detail::sweep<wanted, Metric>(*kernel_, inverse_bandwidth(), points_, sweep_);
+  }
+
+  /// The pull among the totals, from column `from` on; `minus`: it was formed with k in place of φ′ = −k.
+  template <class Out>
+  void take_pull(int sign, Index from, bool minus, Out& out) const {
+    const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * inverse_bandwidth();
+    for (Index j = 0; j < count(); ++j)
+      for (Index k = 0; k < points_.dim; ++k) out(k, j) = c * sweep_.totals(j, from + k);
+  }
+
+  template <class V>
+  void set_sources(const V& v) {
+    sweep_.sources.resize(points_.coordinates.rows(), v.rows());
+    for (Index k = 0; k < v.rows(); ++k) {
+      for (Index i = 0; i < count(); ++i) sweep_.sources(i, k) = v(k, i);
+      sweep_.sources.col(k).tail(points_.coordinates.rows() - count()).setZero();
+    }
+  }
+
+  template <class V, class Out>
+  void take_product(const V& v, Index from, Out& out) const {
+    for (Index j = 0; j < count(); ++j)
+      for (Index k = 0; k < v.rows(); ++k) out(k, j) = sweep_.totals(j, from + k) + value_at_0_ * v(k, j);
+  }
+
+  // --- in many dimensions -------------------------------------------------------------------------------------------
+
+  /// body(first, points, k, slopes) for blocks of columns of K and of φ′ that cover all of them, with zeros where a particle
+  /// meets itself: a particle does not pull on itself exactly, not up to rounding. One block, where K is held.
+  template <class Body>
+  void for_each_block(bool want_slopes, const Body& body) {
+    if (count() <= detail::kHeldCount || held()) {
+      form_matrices(want_slopes);
+      values_.diagonal().setZero();
+      body(0, points_, values_, slopes_);
+      return;
+    }
+    distances_.for_each_strip(points_, [&](Index first, const auto& at, Matrix<Scalar>& u) {
+      values_.resize(u.rows(), u.cols());
+      detail::parallel_tiles(u.cols(), 4, static_cast<double>(10 * u.rows()), [&](Index begin, Index width) {
+        for (Index j = begin; j < begin + width; ++j) {
+          u.col(j) = scaled(u.col(j).array());
+          values_.col(j) = kernel_->phi(u.col(j).array());
+          if constexpr (!one)
+            if (want_slopes) u.col(j) = kernel_->phi_prime(u.col(j).array(), values_.col(j).array());
+          values_(first + j, j) = u(first + j, j) = 0;
+        }
+      });
+      body(first, at, values_, u);
+    });
+  }
+
+  /// K, and φ′ where it is wanted and not −K. K is symmetric: half of the exponentials are enough.
+  void form_matrices(bool want_slopes) {
+    if (have_values_ && (have_slopes_ || one || !want_slopes)) return;
+    const Index n = count();
+    slopes_.swap(distances_.hold(points_));
+    distances_.release();
+    if constexpr (one) values_.swap(slopes_);
+    values_.resize(n, n);
+    detail::Triangle(n, 12).for_each_tile([&](Index, Index first, Index rows, Index column, Index columns) {
+      for (Index j = column; j < column + columns; ++j) {
+        const Index top = std::max(first, j), height = first + rows - top;
+        if (height <= 0) continue;
+        auto k = values_.col(j).segment(top, height).array();
+        if constexpr (one) {
+          k = scaled(k);
+          k = kernel_->phi(k);
+        } else {
+          auto u = slopes_.col(j).segment(top, height).array();
+          u = scaled(u);
+          k = kernel_->phi(u);
+          u = kernel_->phi_prime(u, k);
+        }
+      }
+    });
+    values_.diagonal().setZero();
+    mirror_lower(values_);
+    if constexpr (!one) {
+      slopes_.diagonal().setZero();
+      mirror_lower(slopes_);
+    }
+    have_values_ = true;
+    have_slopes_ = !one;
+  }
+
+  static void mirror_lower(Matrix<Scalar>& m) {
+    detail::Triangle(m.cols(), 4).for_each_tile([&](Index, Index i, Index rows, Index j, Index columns) {
+      if (i == j)
+        m.block(i, i, rows, rows).template triangularView<Eigen::StrictlyUpper>() = m.block(i, i, rows, rows).transpose();
+      else
+        for (Index c = 0; c < columns; c += 8)
+          for (Index r = 0; r < rows; r += 8) {  // by small blocks, to be kind to the cache
+            const Index h = std::min<Index>(8, rows - r), w = std::min<Index>(8, columns - c);
+            m.block(j + c, i + r, w, h) = m.block(i + r, j + c, h, w).transpose();
+          }
+    });
+  }
+
+  /// v_j k(x_j, x_j), which the blocks leave out.
+  template <class V, class Out>
+  void add_own(const V& v, Index first, Out& out) const {
+    detail::parallel_tiles(out.cols(), 16, static_cast<double>(out.rows()), [&](Index begin, Index width) {
+      for (Index j = begin; j < begin + width; ++j) out.col(j) += value_at_0_ * v.col(first + j);
+    });
+  }
+
+  template <detail::Sums wanted, class Out>
+  void pull(int sign, Out& out) {
+    if (points_.few()) {
+      sweep<wanted>();
+      take_pull(sign, 0, one, out);
+    } else {
+      for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
+        auto part = out.middleCols(first, k.cols());
+        pull_block(at, one ? k : slopes, one ? -sign : sign, part);
+      });
+    }
+  }
+
+  template <class Out>
+  void pull_block(const detail::Points<Scalar>& at, const Matrix<Scalar>& a, int sign, Out& out) {
+    detail::pull<Metric>(points_, at, a, static_cast<Scalar>(sign) * inverse_bandwidth(), room_, out);
+  }
+
   template <class Derived>
   void scaled_distances_at(const Eigen::MatrixBase<Derived>& queries) {
     queries_.assign(queries, points_.origin);
-    Metric::distances(points_, queries_, query_slopes_);
+    detail::distances<Metric>(points_, queries_, room_, query_slopes_);
     query_slopes_.array() = scaled(query_slopes_.array());
   }
 
   std::optional<K> kernel_;
   double bandwidth_ = 0;
+  Scalar value_at_0_ = 1;
+  bool have_values_ = false, have_slopes_ = false;
   detail::Points<Scalar> points_, queries_;
-  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_;
-  std::vector<Scalar> scratch_;
+  detail::Distances<Metric, Scalar> distances_;
+  detail::SweepBuffers<Scalar> sweep_;
+  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_, room_;
 };
 
 /// Any other kernel, pair by pair.
@@ -152,20 +344,39 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
     const Index n = x.cols();
     kernel_.emplace(kernel);
     x_ = x;
-    bandwidth_ = detail::measure(kernel, x, points_, distances_, scratch_);
+    points_.assign(x);
+    bandwidth_ = distances_.bandwidth(kernel.bandwidth, points_);
     values_.resize(n, n);
-    const auto h = static_cast<Scalar>(bandwidth_);
     detail::parallel_for(n, static_cast<double>(n * x.rows()), [&](Index j) {
-      for (Index i = 0; i < n; ++i) values_(i, j) = kernel_->value(x_.col(i), x_.col(j), h);
+      for (Index i = 0; i < n; ++i) values_(i, j) = kernel_->value(x_.col(i), x_.col(j), h());
     });
   }
 
   double bandwidth() const { return bandwidth_; }
+  Index count() const { return x_.cols(); }
   const Matrix<Scalar>& values() const { return values_; }
+
+  template <class Sums>
+  void sums(Sums& out) const {
+    out.resize(count());
+    for (Index j = 0; j < count(); ++j) out(j) = values_.col(j).sum();
+  }
 
   template <class Out>
   void attraction(Out& out) const {
     sum(out, [&](auto column, Index i, Index j) { column += kernel_->gradient(x_.col(i), x_.col(j), h()); });
+  }
+
+  template <class Out, class Sums>
+  void attraction_and_sums(Out& out, Sums& s) const {
+    sums(s);
+    attraction(out);
+  }
+
+  template <class Weights, class Out>
+  void attraction_shared(const Weights& w, Out& out) const {
+    sum(out,
+        [&](auto column, Index i, Index j) { column += (w(i) + w(j)) * kernel_->gradient(x_.col(i), x_.col(j), h()); });
   }
 
   template <class Weights, class Out>
@@ -177,6 +388,17 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
   template <class Out>
   void gradient_sum(Out& out) const {
     sum(out, [&](auto column, Index j, Index k) { column += kernel_->gradient(x_.col(k), x_.col(j), h()); });
+  }
+
+  template <class V, class Out>
+  void product(const V& v, Out& out) const {
+    detail::product<Scalar>(v, values_, out);
+  }
+
+  template <class V, class Out, class G>
+  void product_and_gradient_sum(const V& v, Out& out, G& g) const {
+    product(v, out);
+    gradient_sum(g);
   }
 
   template <class Derived>
@@ -210,10 +432,9 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
 
   std::optional<K> kernel_;
   double bandwidth_ = 0;
-  Matrix<Scalar> x_;
+  Matrix<Scalar> x_, values_;
   detail::Points<Scalar> points_;
-  Matrix<Scalar> values_, distances_;
-  std::vector<Scalar> scratch_;
+  detail::Distances<MetricOf<K>, Scalar> distances_;
 };
 
 /// The kernel matrix of the columns of x, n×n.
@@ -237,9 +458,8 @@ double bandwidth(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
   const auto& points = x.derived().eval();
   detail::require_points("bandwidth", "X", points);
   detail::Points<Scalar> measured;
-  Matrix<Scalar> distances;
-  std::vector<Scalar> scratch;
-  return detail::measure(kernel, points, measured, distances, scratch);
+  measured.assign(points);
+  return detail::Distances<MetricOf<K>, Scalar>().bandwidth(kernel.bandwidth, measured);
 }
 
 }  // namespace repel

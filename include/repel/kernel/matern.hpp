@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/exp.hpp>
 #include <repel/kernel/concepts.hpp>
 
 namespace repel {
@@ -13,10 +14,10 @@ struct Matern32 {
 
   auto phi(const auto& u) const {
     const auto s = (3 * u).sqrt();
-    return (1 + s) * (-s).exp();
+    return (1 + s) * exp_minus(s);
   }
   // φ′ = −(3/2) exp(−s): the s of dφ/ds cancels that of ds/du, so there is no division at 0.
-  auto phi_prime(const auto& u, const auto&) const { return -1.5 * (-(3 * u).sqrt()).exp(); }
+  auto phi_prime(const auto& u, const auto&) const { return -1.5 * exp_minus((3 * u).sqrt()); }
 };
 Matern32()->Matern32<>;
 template <class Bandwidth>
@@ -31,12 +32,12 @@ struct Matern52 {
 
   auto phi(const auto& u) const {
     const auto s = (5 * u).sqrt();
-    return (1 + s + s.square() / 3) * (-s).exp();
+    return (1 + s + s.square() / 3) * exp_minus(s);
   }
   // φ′ = −(5/6) (1 + s) exp(−s)
   auto phi_prime(const auto& u, const auto&) const {
     const auto s = (5 * u).sqrt();
-    return (1 + s) * (-s).exp() * (-5.0 / 6);
+    return (1 + s) * exp_minus(s) * (-5.0 / 6);
   }
 };
 Matern52()->Matern52<>;

@@ -1,180 +1,232 @@
 #pragma once
 
-#include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/core/types.hpp>
+#include <repel/kernel/points.hpp>
+#include <repel/kernel/triangle.hpp>
+
+#include <algorithm>
 
 // Distances between points, and sums of their gradients: all that a kernel φ(distance / h) needs to know about space.
 //
-// A metric has two static functions, on points stored in `Points`:
-//   distances(x, y, out)    out(i, j) = distance(x_i, y_j); where x and y are the same object, only the lower
-//                           triangle and an exactly zero diagonal are promised
-//   pull(x, y, a, c, out)   column j of out = c Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j)
-//
-// In a few dimensions both are sums over coordinate differences, vectorised over particles and free of cancellation.
-// In many, the squared Euclidean metric uses matrix products (there is never a d×n×n tensor).
+// A metric is a sum over coordinates of term(x_k − y_k), whose derivative is slope_factor × direction(x_k − y_k). Distances
+// are formed from the differences themselves, which no cancellation can spoil (there is never a d×n×n tensor).
 
 namespace repel {
 
 namespace detail {
 
-/// Up to this many dimensions coordinate differences are both faster and more exact than a matrix product.
-inline constexpr Index kFewDimensions = 8;
-
-/// Points in the layout that suits their dimension.
+/// sign(x), 0 for 0, which Eigen does not vectorise.
 template <class Scalar>
-struct Points {
-  Matrix<Scalar> coordinates;  ///< n×d, in few dimensions
-  Matrix<Scalar> columns;      ///< d×n and shifted to a common origin, in many dimensions
-  Vector<Scalar> norms;        ///< their squared norms
-  Vector<Scalar> origin;       ///< the shift
-  Matrix<Scalar> parts;        ///< room for products of few but long columns
-  Index dim = 0, count = 0;
-
-  /// Distances do not change under a common shift, but rounding does: squared distances from ‖x‖² + ‖y‖² − 2x·y
-  /// lose every digit in float when the points lie far from the origin. So the points are shifted by their mean, formed
-  /// around the first of them: it is exact, and all points are exactly 0, when all coincide.
-  template <class Derived>
-  void assign(const Eigen::MatrixBase<Derived>& points) {
-    if (points.rows() > kFewDimensions) {
-      origin = points.col(0);
-      const Scalar weight = 1 / static_cast<Scalar>(points.cols());
-      parallel_blocks(points.rows(), 1, static_cast<double>(points.cols()), [&](Index r, Index rows, Index, Index) {
-        for (Index j = 1; j < points.cols(); ++j)
-          origin.segment(r, rows) += (points.col(j) - points.col(0)).segment(r, rows) * weight;
-      });
-    }
-    assign(points, origin);
+struct Sign {
+  Scalar operator()(const Scalar& x) const { return static_cast<Scalar>((x > 0) - (x < 0)); }
+  template <class Packet>
+  Packet packetOp(const Packet& x) const {
+    namespace simd = Eigen::internal;
+    const Packet one = simd::pset1<Packet>(Scalar(1)), zero = simd::pzero(x);
+    return simd::psub(simd::pand(simd::pcmp_lt(zero, x), one), simd::pand(simd::pcmp_lt(x, zero), one));
   }
-
-  /// Other points, shifted in the same way.
-  template <class Derived>
-  void assign(const Eigen::MatrixBase<Derived>& points, const Vector<Scalar>& shift) {
-    dim = points.rows();
-    count = points.cols();
-    if (few()) {
-      coordinates = points.transpose();
-    } else {
-      columns.resize(dim, count);
-      norms.resize(count);
-      parallel_tiles(count, 4, static_cast<double>(dim), [&](Index first, Index width) {
-        for (Index j = first; j < first + width; ++j) {
-          columns.col(j) = points.col(j) - shift;
-          norms(j) = columns.col(j).squaredNorm();
-        }
-      });
-    }
-  }
-
-  bool few() const { return dim <= kFewDimensions; }
 };
-
-template <class Metric, class Scalar>
-void distances_by_coordinate(const Points<Scalar>& x, const Points<Scalar>& y, Matrix<Scalar>& out) {
-  const bool self = &x == &y;
-  parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-    for (Index j = first; j < first + width; ++j) {
-      const Index rows = self ? x.count - j : x.count;
-      auto column = out.col(j).tail(rows).array();
-      column = Metric::term(x.coordinates.col(0).tail(rows).array() - y.coordinates(j, 0));
-      for (Index k = 1; k < x.dim; ++k)
-        column += Metric::term(x.coordinates.col(k).tail(rows).array() - y.coordinates(j, k));
-    }
-  });
-}
-
-template <class Metric, class Scalar, class Weights, class Out>
-void pull_by_coordinate(const Points<Scalar>& x, const Points<Scalar>& y, const Weights& a, Scalar c, Out& out) {
-  parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-    for (Index j = first; j < first + width; ++j)
-      for (Index k = 0; k < x.dim; ++k)
-        out(k, j) = c * (a.col(j).array() * Metric::slope(y.coordinates(j, k) - x.coordinates.col(k).array())).sum();
-  });
-}
 
 }  // namespace detail
 
+}  // namespace repel
+
+template <class Scalar>
+struct Eigen::internal::functor_traits<repel::detail::Sign<Scalar>> {
+  enum { Cost = 4 * NumTraits<Scalar>::AddCost, PacketAccess = packet_traits<Scalar>::HasCmp };
+};
+
+namespace repel {
+
 /// ‖x − y‖²
 struct SquaredEuclidean {
+  static constexpr int slope_factor = 2;
   template <class Array>
   static auto term(const Array& difference) {
     return difference.square();
   }
   template <class Array>
-  static auto slope(const Array& difference) {
-    return 2 * difference;
-  }
-
-  template <class Scalar>
-  static void distances(const detail::Points<Scalar>& x, detail::Points<Scalar>& y, Matrix<Scalar>& out) {
-    out.resize(x.count, y.count);
-    if (x.few()) return detail::distances_by_coordinate<SquaredEuclidean>(x, y, out);
-    const bool self = &x == &y;
-    const bool narrow = x.count <= detail::kTile && y.count <= detail::kTile;
-    if (narrow) detail::long_transposed_product<Scalar>(x.columns, y.columns, y.parts, out);
-    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-      const Index top = self ? first : 0, rows = x.count - top;
-      auto block = out.block(top, first, rows, width);
-      if (!narrow)
-        detail::transposed_product<Scalar>(x.columns.middleCols(top, rows), y.columns.middleCols(first, width), block);
-      for (Index j = 0; j < width; ++j)
-        for (Index i = self ? j : 0; i < rows; ++i) {
-          const Scalar scale = x.norms(top + i) + y.norms(first + j), difference = scale - 2 * block(i, j);
-          // Two points close to each other but far from the origin: the subtraction has lost their digits.
-          block(i, j) = difference > Scalar(0.01) * scale
-                            ? difference
-                            : (x.columns.col(top + i) - y.columns.col(first + j)).squaredNorm();
-        }
-    });
-  }
-
-  template <class Scalar, class Weights, class Out>
-  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Scalar c,
-                   Out& out) {
-    if (x.few()) return detail::pull_by_coordinate<SquaredEuclidean>(x, y, a, c, out);
-    detail::product<Scalar>(x.columns, a, out);
-    detail::parallel_tiles(y.count, 4, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j)
-        out.col(j) = (2 * c * a.col(j).sum()) * y.columns.col(j) - (2 * c) * out.col(j);
-    });
+  static const Array& direction(const Array& difference) {
+    return difference;
   }
 };
 
-/// ‖x − y‖₁. Its gradient is a sign, which no matrix product gives.
+/// ‖x − y‖₁
 struct Manhattan {
+  static constexpr int slope_factor = 1;
   template <class Array>
   static auto term(const Array& difference) {
     return difference.abs();
   }
   template <class Array>
-  static auto slope(const Array& difference) {
-    return difference.sign();
-  }
-
-  template <class Scalar>
-  static void distances(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, Matrix<Scalar>& out) {
-    out.resize(x.count, y.count);
-    if (x.few()) return detail::distances_by_coordinate<Manhattan>(x, y, out);
-    const bool self = &x == &y;
-    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j)
-        for (Index i = self ? j : 0; i < x.count; ++i)
-          out(i, j) = (x.columns.col(i) - y.columns.col(j)).template lpNorm<1>();
-    });
-  }
-
-  template <class Scalar, class Weights, class Out>
-  static void pull(const detail::Points<Scalar>& x, const detail::Points<Scalar>& y, const Weights& a, Scalar c,
-                   Out& out) {
-    if (x.few()) return detail::pull_by_coordinate<Manhattan>(x, y, a, c, out);
-    detail::parallel_tiles(y.count, detail::kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j) {
-        out.col(j).setZero();
-        for (Index i = 0; i < x.count; ++i)
-          out.col(j).array() += (c * a(i, j)) * (y.columns.col(j) - x.columns.col(i)).array().sign();
-      }
-    });
+  static auto direction(const Array& difference) {
+    return difference.unaryExpr(detail::Sign<typename Array::Scalar>{});
   }
 };
+
+namespace detail {
+
+/// The distances of 3×3 points over `depth` coordinates, added to out: nine sums in registers, each coordinate loaded once
+/// for three of them. A general matrix product is no faster, since it cannot use the symmetry.
+template <class Metric, class Scalar>
+void add_distances_3x3(const Scalar* x, const Scalar* y, Index stride, Index depth, Scalar* out, Index out_stride) {
+  using C = Chunk<Scalar>;
+  C sums[3][3];
+#pragma GCC unroll 3
+  for (int c = 0; c < 3; ++c)
+#pragma GCC unroll 3
+    for (int r = 0; r < 3; ++r) sums[c][r].setZero();
+  for (Index k = 0; k < depth; k += kChunk<Scalar>) {
+    C row[3];
+#pragma GCC unroll 3
+    for (int r = 0; r < 3; ++r) row[r] = Eigen::Map<const C>(x + r * stride + k);
+#pragma GCC unroll 3
+    for (int c = 0; c < 3; ++c) {
+      const C column = Eigen::Map<const C>(y + c * stride + k);
+#pragma GCC unroll 3
+      for (int r = 0; r < 3; ++r) sums[c][r] += Metric::term(row[r] - column);
+    }
+  }
+#pragma GCC unroll 3
+  for (int c = 0; c < 3; ++c)
+#pragma GCC unroll 3
+    for (int r = 0; r < 3; ++r) out[r + c * out_stride] += sums[c][r].sum();
+}
+
+/// Points in many dimensions are compared by blocks of this many, which fit the caches.
+inline constexpr Index kDistanceBlock = 48;
+
+/// out(a, b) += distance of x_{i+a} and y_{j+b} over the coordinates first … first + depth. i and j are multiples of
+/// kDistanceBlock, rows and columns at most that; of the diagonal block (i = j of the same points) the lower half is
+/// enough. out has room for kDistanceBlock².
+template <class Metric, class Scalar>
+void add_distances(const Points<Scalar>& x, Index i, Index rows, const Points<Scalar>& y, Index j, Index columns,
+                   Index first, Index depth, bool diagonal, Scalar* out) {
+  constexpr Index slice = 2048 / static_cast<Index>(sizeof(Scalar));  // three points of this length stay in the nearest cache
+  const Index stride = x.columns.rows(), end = std::min(first + depth, stride);
+  for (Index k = first; k < end; k += slice)
+    for (Index b = 0; b < columns; b += 3)
+      for (Index a = diagonal ? b : 0; a < rows; a += 3)
+        add_distances_3x3<Metric>(&x.columns(k, i + a), &y.columns(k, j + b), stride, std::min(slice, end - k),
+                                  out + a + b * kDistanceBlock, kDistanceBlock);
+}
+
+/// out(i, j) = distance(x_i, y_j). Where x and y are the same object only the lower triangle and a zero diagonal are
+/// promised.
+template <class Metric, class Scalar>
+void distances(const Points<Scalar>& x, const Points<Scalar>& y, Matrix<Scalar>& parts, Matrix<Scalar>& out) {
+  const bool self = &x == &y;
+  out.resize(x.count, y.count);
+  if (x.few()) {
+    parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        const Index top = self ? j : 0, rows = x.count - top;
+        auto column = out.col(j).tail(rows).array();
+        column = Metric::term(x.coordinates.col(0).segment(top, rows).array() - y.coordinates(j, 0));
+        for (Index k = 1; k < x.dim; ++k)
+          column += Metric::term(x.coordinates.col(k).segment(top, rows).array() - y.coordinates(j, k));
+      }
+    });
+    return;
+  }
+  // Few but long points are also cut along their length, and the parts added up in order.
+  constexpr Index B = kDistanceBlock;
+  const Index high = (x.count + B - 1) / B, wide = (y.count + B - 1) / B, blocks = high * wide;
+  const Index length = x.columns.rows(), cuts = std::clamp<Index>(std::min(16 / blocks, length / 256), 1, 8);
+  const Index depth = whole((length + cuts - 1) / cuts, kChunk<Scalar>);
+  parts.resize(B * B, cuts * (cuts > 1 ? blocks : thread_slots()));
+  const auto finish = [&](Index block, const Scalar* sums) {
+    const Index i = block % high * B, j = block / high * B, rows = std::min(B, x.count - i);
+    for (Index b = 0; b < std::min(B, y.count - j); ++b) {
+      const Index top = self && i == j ? b : 0;
+      std::copy(sums + b * B + top, sums + b * B + rows, &out(i + top, j + b));
+    }
+  };
+  parallel_for(blocks * cuts, static_cast<double>(B * B * depth), [&](Index piece, Index slot) {
+    const Index block = piece / cuts, cut = piece % cuts, i = block % high * B, j = block / high * B;
+    if (self && i < j) return;
+    Scalar* const sums = parts.col(cuts > 1 ? piece : slot).data();
+    std::fill(sums, sums + B * B, Scalar(0));
+    add_distances<Metric>(x, i, std::min(B, x.count - i), y, j, std::min(B, y.count - j), cut * depth, depth,
+                          self && i == j, sums);
+    if (cuts == 1) finish(block, sums);
+  });
+  if (cuts > 1)
+    for (Index block = 0; block < blocks; ++block) {
+      auto sums = parts.col(block * cuts);
+      for (Index cut = 1; cut < cuts; ++cut) sums += parts.col(block * cuts + cut);
+      finish(block, sums.data());
+    }
+}
+
+/// acc + a sign(y − x)
+template <class Packet>
+Packet add_signed(const Packet& acc, const Packet& a, const Packet& x, const Packet& y) {
+  namespace simd = Eigen::internal;
+  return simd::psub(simd::padd(acc, simd::pand(simd::pcmp_lt(x, y), a)), simd::pand(simd::pcmp_lt(y, x), a));
+}
+
+/// The rest of pull() for points in many dimensions.
+template <class Scalar, class Out>
+void pull_many(SquaredEuclidean, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>&,
+          Out& out) {
+  product<Scalar>(x.columns.topLeftCorner(x.dim, x.count), a, out);
+  parallel_tiles(y.count, 4, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
+    for (Index j = first; j < first + width; ++j)
+      out.col(j) = (2 * c * a.col(j).sum()) * y.columns.col(j).head(y.dim) - (2 * c) * out.col(j);
+  });
+}
+
+/// The gradient of the L1 distance is a sign, which no matrix product gives.
+template <class Scalar, class Out>
+void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>& room,
+          Out& out) {
+  namespace simd = Eigen::internal;
+  using Packet = typename simd::packet_traits<Scalar>::type;
+  constexpr Index P = kChunk<Scalar>, panel = 4 * P;
+  const Index stride = x.columns.rows(), panels = (stride + panel - 1) / panel;
+  room.resize(panel * x.count, thread_slots());
+  parallel_for(panels, static_cast<double>(panel * y.count * x.count), [&](Index piece, Index slot) {
+    // Four registers of coordinates of all x, side by side: in place they would be far apart.
+    const Index k = piece * panel, rows = std::min(panel, stride - k);
+    Scalar* const packed = room.col(slot).data();
+    std::fill(packed, packed + panel * x.count, Scalar(0));
+    for (Index i = 0; i < x.count; ++i) std::copy_n(&x.columns(k, i), rows, packed + i * panel);
+    for (Index j = 0; j < y.count; ++j) {
+      alignas(64) Scalar at[panel] = {}, sums[panel] = {};
+      std::copy_n(&y.columns(k, j), rows, at);
+      const Packet y0 = simd::pload<Packet>(at), y1 = simd::pload<Packet>(at + P), y2 = simd::pload<Packet>(at + 2 * P),
+                   y3 = simd::pload<Packet>(at + 3 * P);
+      Packet s0 = simd::pset1<Packet>(Scalar(0)), s1 = s0, s2 = s0, s3 = s0;
+      const Scalar* source = packed;
+      for (Index i = 0; i < x.count; ++i, source += panel) {
+        const Packet weight = simd::pset1<Packet>(a(i, j));
+        s0 = add_signed(s0, weight, simd::ploadu<Packet>(source), y0);
+        s1 = add_signed(s1, weight, simd::ploadu<Packet>(source + P), y1);
+        s2 = add_signed(s2, weight, simd::ploadu<Packet>(source + 2 * P), y2);
+        s3 = add_signed(s3, weight, simd::ploadu<Packet>(source + 3 * P), y3);
+      }
+      simd::pstore(sums, s0), simd::pstore(sums + P, s1), simd::pstore(sums + 2 * P, s2), simd::pstore(sums + 3 * P, s3);
+      for (Index r = 0; r < std::min(panel, x.dim - k); ++r) out(k + r, j) = c * sums[r];
+    }
+  });
+}
+
+/// Column j of out = c Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j). `room` is scratch.
+template <class Metric, class Scalar, class Out>
+void pull(const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>& room, Out& out) {
+  if (!x.few()) return pull_many(Metric{}, x, y, a, c, room, out);
+  const Scalar factor = c * static_cast<Scalar>(Metric::slope_factor);
+  parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
+    for (Index j = first; j < first + width; ++j)
+      for (Index k = 0; k < x.dim; ++k) {
+        const auto difference = y.coordinates(j, k) - x.coordinates.col(k).head(x.count).array();
+        out(k, j) = factor * (a.col(j).array() * Metric::direction(difference)).sum();
+      }
+  });
+}
+
+}  // namespace detail
 
 }  // namespace repel

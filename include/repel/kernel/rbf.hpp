@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/exp.hpp>
 #include <repel/kernel/concepts.hpp>
 
 namespace repel {
@@ -10,7 +11,8 @@ struct Rbf {
   static_assert(detail::assert_bandwidth_rule<Bandwidth>());
   Bandwidth bandwidth{};
 
-  auto phi(const auto& u) const { return (-u).exp(); }
+  static constexpr bool slope_is_minus_value = true;
+  auto phi(const auto& u) const { return exp_minus(u); }
   auto phi_prime(const auto&, const auto& k) const { return -k; }
 };
 Rbf()->Rbf<>;

@@ -27,8 +27,7 @@ struct Svgd {
     w.gram.update(kernel, z);
     w.driving.resize(s.rows(), s.cols());
     w.repulsion.resize(z.rows(), z.cols());
-    detail::product<Scalar>(s, w.gram.values(), w.driving);
-    w.gram.gradient_sum(w.repulsion);
+    w.gram.product_and_gradient_sum(s, w.driving, w.repulsion);
     const auto& repulsion = pull(w.repulsion);
     phi = (w.driving + repulsion) / n;
     return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(repulsion) / static_cast<double>(z.cols())};

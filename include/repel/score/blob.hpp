@@ -20,9 +20,9 @@ struct Blob {
 
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& w, Out& out) const {
-    const Index n = gram.values().cols();
-    w.inverse_sums = gram.values().colwise().sum().cwiseInverse().transpose();
-    gram.attraction(w.inverse_sums.replicate(1, n) + w.inverse_sums.transpose().replicate(n, 1), out);
+    gram.sums(w.inverse_sums);
+    w.inverse_sums = w.inverse_sums.cwiseInverse().eval();
+    gram.attraction_shared(w.inverse_sums, out);
   }
 };
 Blob()->Blob<>;

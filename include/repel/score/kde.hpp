@@ -25,8 +25,7 @@ struct Kde {
 
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& workspace, Out& out) const {
-    workspace.sums = gram.values().colwise().sum();  // at least 1 for kernels of a distance
-    gram.attraction(out);
+    gram.attraction_and_sums(out, workspace.sums);  // the sums are at least 1 for kernels of a distance
     divide_columns(out, workspace.sums);
   }
 

@@ -1,0 +1,203 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/types.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+// Order statistics of a stream of distances that is never stored nor sorted.
+//
+// A pass over the stream counts what lies below a bracket [a, b] and collects what lies in it. If the counts say that the
+// wanted positions are among the collected values, these few are searched, and the answer is exact: the very value that
+// sorting everything would give. If not, the counts narrow the search down, and another pass is made. Where the bracket
+// comes from does not matter for the result, so it is guessed: from a sample at first, then from the last answer, since
+// particles move little in a step. One pass is then enough.
+
+namespace repel::detail {
+
+template <class Scalar>
+class Selection {
+ public:
+  /// The mean of the values at positions low and high (low ≤ high ≤ low + 1) of `count` non-negative values in order.
+  ///   tasks                 how many parts the stream has
+  ///   pass(consume)         calls consume(task, values, how_many) for all parts of all tasks; entries of +∞ do not count
+  ///   sample(k)             any of the values, for k = 0 … sample_size − 1; used for guessing alone
+  template <class Pass, class Sample>
+  double middle(std::size_t count, std::size_t low, std::size_t high, Index tasks, const Pass& pass, const Sample& sample) {
+    collected_.resize(static_cast<std::size_t>(tasks));
+    if (count <= kCollectAll) return middle_of_all(low, high, pass);
+    if (!warm_) guess_from_sample(count, high, sample);
+    const Answer upper = select(count, high, low, pass);
+    double result = static_cast<double>(upper.value);
+    if (low != high) {
+      if (upper.has_low) {
+        result = 0.5 * (static_cast<double>(upper.low_value) + result);
+      } else {  // the bracket ended just between the two
+        const Scalar a = a_, b = b_;
+        result = 0.5 * (static_cast<double>(select(count, low, low, pass).value) + result);
+        a_ = a, b_ = b;
+      }
+    }
+    remember(upper.value, count);
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kCollectAll = 1000, kSample = 1024;
+  using Bits = std::conditional_t<sizeof(Scalar) == 8, std::uint64_t, std::uint32_t>;
+
+  struct Part {  // of one task; padded so that tasks do not share cache lines
+    std::size_t below = 0, inside = 0, stored = 0;
+    std::vector<Scalar> values;
+    char padding[64];
+  };
+  struct Answer {
+    Scalar value;
+    bool has_low;
+    Scalar low_value;
+  };
+
+  /// Counts one run of values. `limit` is the room for collected ones.
+  static void consume(Part& part, Scalar a, Scalar b, std::size_t limit, const Scalar* values, Index count) {
+    namespace simd = Eigen::internal;
+    using Packet = typename simd::packet_traits<Scalar>::type;
+    constexpr Index P = simd::packet_traits<Scalar>::size;
+    const auto keep = [&](Scalar value) {
+      if (!(value >= a && value <= b)) return;
+      ++part.inside;
+      if (part.stored < limit) part.values[part.stored++] = value;
+    };
+    const Packet low = simd::pset1<Packet>(a), high = simd::pset1<Packet>(b), one = simd::pset1<Packet>(Scalar(1));
+    Packet below = simd::pset1<Packet>(Scalar(0));  // whole numbers, exact: a run is short
+    Index i = 0;
+    for (; i + 2 * P <= count; i += 2 * P) {
+      const Packet u = simd::ploadu<Packet>(values + i), v = simd::ploadu<Packet>(values + i + P);
+      below = simd::padd(below, simd::padd(simd::pand(simd::pcmp_lt(u, low), one), simd::pand(simd::pcmp_lt(v, low), one)));
+      const Packet in_u = simd::pand(simd::pandnot(one, simd::pcmp_lt(u, low)), simd::pcmp_le(u, high));
+      const Packet in_v = simd::pand(simd::pandnot(one, simd::pcmp_lt(v, low)), simd::pcmp_le(v, high));
+      if (simd::predux(simd::padd(in_u, in_v)) > 0)
+        for (Index k = i; k < i + 2 * P; ++k) keep(values[k]);
+    }
+    part.below += static_cast<std::size_t>(simd::predux(below));
+    for (; i < count; ++i) {
+      part.below += static_cast<std::size_t>(values[i] < a);
+      keep(values[i]);
+    }
+  }
+
+  template <class Pass>
+  void count_and_collect(Scalar a, Scalar b, std::size_t limit, const Pass& pass) {
+    for (Part& part : collected_) {
+      part.below = part.inside = part.stored = 0;
+      if (part.values.size() < limit) part.values.resize(limit);
+    }
+    pass([&](Index task, const Scalar* values, Index how_many) {
+      consume(collected_[static_cast<std::size_t>(task)], a, b, limit, values, how_many);
+    });
+  }
+
+  template <class Pass>
+  double middle_of_all(std::size_t low, std::size_t high, const Pass& pass) {
+    count_and_collect(0, std::numeric_limits<Scalar>::max(), kCollectAll, pass);
+    gather();
+    const auto at = gathered_.begin() + static_cast<std::ptrdiff_t>(high);
+    std::nth_element(gathered_.begin(), at, gathered_.end());
+    if (low == high) return static_cast<double>(*at);
+    return 0.5 * (static_cast<double>(*std::max_element(gathered_.begin(), at)) + static_cast<double>(*at));
+  }
+
+  void gather() {
+    gathered_.clear();
+    gathered_.reserve(collected_.size() * collected_.front().values.size());
+    for (const Part& part : collected_)
+      gathered_.insert(gathered_.end(), part.values.begin(), part.values.begin() + static_cast<std::ptrdiff_t>(part.stored));
+  }
+
+  /// The value at `position`, and the one before it, at `other`, if it is at hand.
+  template <class Pass>
+  Answer select(std::size_t count, std::size_t position, std::size_t other, const Pass& pass) {
+    Scalar from = 0, to = std::numeric_limits<Scalar>::max();  // between them the value lies for certain
+    const std::size_t limit = std::clamp<std::size_t>(count / 50, 4096, 2'000'000) / collected_.size() + 1024;
+    for (int attempt = 0;; ++attempt) {
+      if (!(from <= to) || attempt > 300) fail("bandwidth", "the distances between the particles are not all numbers");
+      Scalar a = std::clamp(a_, from, to), b = std::clamp(b_, a, to);
+      if (attempt > 6) {  // guesses have failed: halve the numbers that are left, in the order of their bits
+        a = from;
+        b = std::bit_cast<Scalar>(std::midpoint(std::bit_cast<Bits>(from), std::bit_cast<Bits>(to)));
+      }
+      count_and_collect(a, b, limit, pass);
+      std::size_t below = 0, inside = 0, stored = 0;
+      for (const Part& part : collected_) below += part.below, inside += part.inside, stored += part.stored;
+      const Scalar width = std::max(b - a, b * std::numeric_limits<Scalar>::epsilon());
+      if (position < below) {
+        to = std::nextafter(a, Scalar(0));
+        a_ = std::max<Scalar>(0, a - 4 * width), b_ = to;
+      } else if (position >= below + inside) {
+        from = std::nextafter(b, std::numeric_limits<Scalar>::max());
+        a_ = from, b_ = b + 4 * width;
+      } else if (stored == inside || a == b) {
+        if (a == b) return {a, other >= below, a};
+        gather();
+        const auto at = gathered_.begin() + static_cast<std::ptrdiff_t>(position - below);
+        std::nth_element(gathered_.begin(), at, gathered_.end());
+        density_ = static_cast<double>(inside) / static_cast<double>(width);
+        if (other == position) return {*at, true, *at};
+        if (other < below) return {*at, false, 0};
+        return {*at, true, *std::max_element(gathered_.begin(), at)};
+      } else {  // too many to collect: those that were collected tell where to look
+        from = a, to = b;
+        gather();
+        std::sort(gathered_.begin(), gathered_.end());
+        const double fraction = static_cast<double>(position - below) / static_cast<double>(inside);
+        const double margin = std::max(0.01, 3 / std::sqrt(static_cast<double>(stored)));
+        const auto pick = [&](double f) {
+          return gathered_[static_cast<std::size_t>(std::clamp(f, 0.0, 1.0) * static_cast<double>(stored - 1))];
+        };
+        a_ = pick(fraction - margin), b_ = pick(fraction + margin);
+      }
+    }
+  }
+
+  template <class Sample>
+  void guess_from_sample(std::size_t count, std::size_t position, const Sample& sample) {
+    gathered_.resize(kSample);
+    for (std::size_t k = 0; k < kSample; ++k) gathered_[k] = sample(k);
+    std::sort(gathered_.begin(), gathered_.end());
+    const auto at = static_cast<std::ptrdiff_t>(static_cast<double>(position) / static_cast<double>(count) * kSample);
+    const auto pick = [&](std::ptrdiff_t k) {
+      return gathered_[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(k, 0, kSample - 1))];
+    };
+    a_ = pick(at - 48), b_ = pick(at + 48);  // three standard deviations
+  }
+
+  /// The bracket for the next time: where the answer is moving to, and wide enough for twice that move and for a hundredth
+  /// of the values (fewer, where there are very many).
+  void remember(Scalar value, std::size_t count) {
+    const auto wanted = std::clamp(static_cast<double>(count) / 100, 32.0, 100'000.0);
+    const Scalar moved = warm_ ? value - last_ : Scalar(0);
+    const Scalar half = std::max(2 * std::abs(moved), static_cast<Scalar>(0.5 * wanted / density_));
+    if (!std::isfinite(half) || !(density_ > 0)) {
+      warm_ = false;
+      return;
+    }
+    a_ = std::max<Scalar>(0, value + moved - half), b_ = std::min(value + moved + half, std::numeric_limits<Scalar>::max() / 8);
+    if (!(a_ <= b_)) a_ = 0;
+    last_ = value;
+    warm_ = true;
+  }
+
+  std::vector<Part> collected_;
+  std::vector<Scalar> gathered_;
+  bool warm_ = false;
+  Scalar a_ = 0, b_ = 0, last_ = 0;
+  double density_ = 0;
+};
+
+}  // namespace repel::detail
