@@ -19,6 +19,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/exp.hpp>
+#include <repel/core/norm.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/core/random.hpp>
@@ -53,11 +54,15 @@
 #include <repel/run.hpp>
 #include <repel/sampler.hpp>
 #include <repel/score/blob.hpp>
+#include <repel/score/conjugate_gradient.hpp>
 #include <repel/score/estimator.hpp>
 #include <repel/score/kde.hpp>
+#include <repel/score/ridge_solver.hpp>
 #include <repel/score/sge.hpp>
+#include <repel/score/solver.hpp>
 #include <repel/score/spectrum.hpp>
 #include <repel/score/ssge.hpp>
+#include <repel/score/subspace_iteration.hpp>
 #include <repel/space/function_prior.hpp>
 #include <repel/space/function_space.hpp>
 #include <repel/space/weight_space.hpp>

@@ -18,7 +18,9 @@ struct StepInfo {
   Index step = 0;        ///< the number of this step, from 1
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< mean over particles of ‖∇ log p‖, annealed
-  double repulsion = 0;  ///< mean over particles of the norm of the repulsive part of the direction
+  double repulsion = 0;  ///< the same of the repulsive part of the direction (for SVGD with d > 16 over 4 to 16 particles)
+  Index iterations = 0;  ///< of an iterative solver (score/solver.hpp): products with K; 0 for a dense one
+  double residual = 0;   ///< what it reached, relative to the right-hand side
   bool finite = true;    ///< false: a value was NaN, infinite or too large to square, and nothing was moved
   Index particle = -1;   ///< if not finite, the first particle concerned
 };
@@ -99,6 +101,8 @@ class Sampler {
     info.bandwidth = forces.bandwidth;
     info.driving = forces.driving;
     info.repulsion = forces.repulsion;
+    info.iterations = forces.solve.iterations;
+    info.residual = forces.solve.residual;
     const auto& direction = space_.pull_back(particles, workspace.space);
     if (!usable(direction)) return info;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
 #include <cmath>
@@ -39,7 +40,12 @@ template <class Derived>
 bool all_usable(const Eigen::DenseBase<Derived>& values) {
   using Scalar = typename Derived::Scalar;
   if (values.size() == 0) return true;
-  return values.derived().cwiseAbs().template maxCoeff<Eigen::PropagateNaN>() <= largest_coordinate<Scalar>();
+  const Scalar largest = largest_coordinate<Scalar>();
+  const double bad = parallel_sum(values.cols(), 0.25 * static_cast<double>(values.rows()), [&](Index first, Index width) {
+    const auto part = values.derived().middleCols(first, width).cwiseAbs();
+    return part.template maxCoeff<Eigen::PropagateNaN>() <= largest ? 0.0 : 1.0;
+  });
+  return bad == 0;
 }
 
 inline void require_positive(const char* where, const char* name, double value) {

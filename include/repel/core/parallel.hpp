@@ -3,6 +3,7 @@
 #include <repel/core/types.hpp>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -182,15 +183,39 @@ void parallel_tiles(Index count, Index width, double work_per_column, Body&& bod
   });
 }
 
-/// Cuts a matrix into blocks of kRowTile×kTile and runs body(row, rows, column, columns) on each.
+/// Cuts a matrix into blocks of about equal size, at most 512×256, and runs body(row, rows, column, columns) on each.
 template <class Body>
 void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& body) {
-  const Index high = (rows + kRowTile - 1) / kRowTile, wide = (columns + kTile - 1) / kTile;
-  parallel_for(high * wide, work_per_entry * static_cast<double>(std::min(rows, kRowTile) * std::min(columns, kTile)),
-               [&](Index block) {
-                 const Index row = block % high * kRowTile, column = block / high * kTile;
-                 body(row, std::min(kRowTile, rows - row), column, std::min(kTile, columns - column));
+  const auto cut = [](Index length, Index most) {
+    const Index pieces = std::max<Index>(1, (length + most - 1) / most);
+    return ((length + pieces - 1) / pieces + 7) / 8 * 8;
+  };
+  const Index height = cut(rows, kRowTile), width = cut(columns, 256);
+  const Index high = (rows + height - 1) / height, wide = (columns + width - 1) / width;
+  parallel_for(high * wide, work_per_entry * static_cast<double>(std::min(rows, height) * std::min(columns, width)),
+               [&](Index block, Index slot) {
+                 const Index row = block % high * height, column = block / high * width;
+                 const Index h = std::min(height, rows - row), w = std::min(width, columns - column);
+                 if constexpr (requires { body(row, h, column, w, slot); })
+                   body(row, h, column, w, slot);
+                 else
+                   body(row, h, column, w);
                });
+}
+
+/// The sum of piece(first, width) over tiles that cover 0…count, at most 64 of them, added in order.
+template <class Piece>
+double parallel_sum(Index count, double work_per_item, const Piece& piece) {
+  constexpr Index most = 64;
+  std::array<double, most> sums{};
+  const Index width = work_per_item * static_cast<double>(count) < kParallelWork ? count : (count + most - 1) / most;
+  if (width < 1) return 0;
+  parallel_tiles(count, width, work_per_item, [&](Index first, Index items) {
+    sums[static_cast<std::size_t>(first / width)] = piece(first, items);
+  });
+  double total = 0;
+  for (Index t = 0; t < (count + width - 1) / width; ++t) total += sums[static_cast<std::size_t>(t)];
+  return total;
 }
 
 }  // namespace detail

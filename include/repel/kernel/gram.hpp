@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/norm.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/kernel/concepts.hpp>
@@ -22,14 +23,26 @@
 //   attraction_at(queries, K, A)   the same, and column j of A = Σ_i ∇_{q_j} k(q_j, x_i)
 // and, without ever forming K where that is too large or slower:
 //   sums(s)                   s_j = Σ_i k(x_i, x_j)
-//   attraction_and_sums(out, s)
+//   attraction_over_sums(out, s)   the attraction, each column over s_j
 //   attraction_shared(w, out) column i = Σ_j (w_i + w_j) ∇_{x_i} k(x_i, x_j)
 //   product(v, out)           out = v K, for any m×n matrix v
 //   product_and_gradient_sum(v, out, G)
+//   stein_direction(v, out)   out = (v K + G) / n
+//   gradient_weights(M), combine(M, c, out)   where it pays: M with G = X M, and out = c X M
+//   landmark_values(m, C, M)  K of all particles to m of them, n×m, and among these
+//   trace()                   Σ_i k(x_i, x_i)
 // Each is formed when asked for. Buffers are kept from one update to the next, so a step with unchanged sizes allocates
 // nothing.
 
 namespace repel {
+
+namespace detail {
+
+struct NoFactor {
+  int operator()(Index) const { return 1; }
+};
+
+}  // namespace detail
 
 template <class K, class Scalar>
 class Gram;
@@ -85,17 +98,17 @@ class Gram<K, Scalar> {
   }
 
   template <class Out, class Sums>
-  void attraction_and_sums(Out& out, Sums& s) {
+  void attraction_over_sums(Out& out, Sums& s) {
     s.resize(count());
     if (points_.few()) {
       sweep<detail::Sums{.values = true, .pull = true}>();
       for (Index j = 0; j < count(); ++j) s(j) = sweep_.totals(j, 0) + value_at_0_;
-      take_pull(1, 1, one, out);
+      take_pull(1, 1, one, out, [&](Index j) { return 1 / s(j); });
     } else {
       for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
         for (Index j = 0; j < k.cols(); ++j) s(first + j) = k.col(j).sum() + value_at_0_;
         auto part = out.middleCols(first, k.cols());
-        pull_block(at, one ? k : slopes, one ? -1 : 1, part);
+        pull_block(at, one ? k : slopes, one ? -1 : 1, part, [&](Index j) { return 1 / s(first + j); });
       });
     }
   }
@@ -163,6 +176,64 @@ class Gram<K, Scalar> {
     }
   }
 
+  /// In many dimensions and with squared distances G is a combination of the particles, G = X M. False where it is not, or
+  /// where there is more work in M than in X.
+  bool gradient_weights(Matrix<Scalar>& weights) {
+    if constexpr (!std::same_as<Metric, SquaredEuclidean>) return false;
+    if (points_.few() || points_.dim < count() / 2 || count() > detail::kHeldCount) return false;
+    form_matrices(true);
+    const Scalar c = (one ? -2 : 2) * inverse_bandwidth();  // G_j = 2/h Σ_i φ′_ij (x_i − x_j)
+    const Matrix<Scalar>& a = one ? values_ : slopes_;
+    weights.resize(count(), count());
+    detail::parallel_tiles(count(), 16, static_cast<double>(count()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        weights.col(j) = c * a.col(j);
+        weights(j, j) = 0;
+        weights(j, j) = -weights.col(j).sum();
+      }
+    });
+    return true;
+  }
+  template <class Out>
+  void combine(const Matrix<Scalar>& weights, Scalar c, Out& out) const {
+    detail::product<Scalar>(points_.columns.topLeftCorner(points_.dim, count()), weights, out);
+    if (c != 1)
+      detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
+        out.middleCols(first, width) *= c;
+      });
+  }
+
+  void landmark_values(Index m, Matrix<Scalar>& to_all, Matrix<Scalar>& among) {
+    const auto landmark = [&](Index k) { return k * count() / m; };
+    queries_.take(points_, m, landmark);
+    detail::distances<Metric>(points_, queries_, room_, to_all);
+    detail::parallel_tiles(m, 4, static_cast<double>(10 * count()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        to_all.col(j) = scaled(to_all.col(j).array());
+        to_all.col(j) = kernel_->phi(to_all.col(j).array());
+      }
+    });
+    among.resize(m, m);
+    for (Index k = 0; k < m; ++k) among.row(k) = to_all.row(landmark(k));
+  }
+
+  Scalar trace() const { return value_at_0_ * static_cast<Scalar>(count()); }
+
+  /// out = (v K + G) / n, and returns the mean norm of the columns of G / n. In many dimensions v and −(2/h) x go through one
+  /// product, so that G by itself is not there: its norm is then a mean over 4 to 16 of the particles, evenly spread.
+  template <class V, class Out>
+  double stein_direction(const V& v, Out& out) {
+    const Scalar weight = 1 / static_cast<Scalar>(count());
+    if constexpr (one && std::same_as<Metric, SquaredEuclidean>)
+      if (!points_.few()) return stein_direction_by_one_product(v, weight, out);
+    gradients_.resize(points_.dim, count());
+    product_and_gradient_sum(v, out, gradients_);
+    detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) out.col(j) = (out.col(j) + gradients_.col(j)) * weight;
+    });
+    return detail::mean_norm(gradients_) / static_cast<double>(count());
+  }
+
   template <class Derived>
   void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) {
     scaled_distances_at(queries);
@@ -196,11 +267,11 @@ class Gram<K, Scalar> {
   }
 
   /// The pull among the totals, from column `from` on; `minus`: it was formed with k in place of φ′ = −k.
-  template <class Out>
-  void take_pull(int sign, Index from, bool minus, Out& out) const {
+  template <class Out, class Factor = detail::NoFactor>
+  void take_pull(int sign, Index from, bool minus, Out& out, const Factor& factor = {}) const {
     const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * inverse_bandwidth();
     for (Index j = 0; j < count(); ++j)
-      for (Index k = 0; k < points_.dim; ++k) out(k, j) = c * sweep_.totals(j, from + k);
+      for (Index k = 0; k < points_.dim; ++k) out(k, j) = c * sweep_.totals(j, from + k) * static_cast<Scalar>(factor(j));
   }
 
   template <class V>
@@ -300,6 +371,43 @@ class Gram<K, Scalar> {
     });
   }
 
+  template <class V, class Out>
+  double stein_direction_by_one_product(const V& v, Scalar weight, Out& out) {
+    const Scalar c = 2 * inverse_bandwidth();
+    const Index d = points_.dim, n = count(), checked = std::min(n, std::clamp<Index>(n / 16, 4, 16));
+    double norms = 0;
+    for_each_block(false, [&](Index first, const auto& at, auto& k, const auto&) {
+      column_sums_ = k.colwise().sum().transpose();
+      room_.resize(std::min(d, detail::kRowTile) * n, detail::thread_slots());
+      detail::parallel_blocks(d, k.cols(), static_cast<double>(n),
+                              [&](Index r, Index rows, Index j0, Index columns, Index slot) {
+        Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
+        for (Index i = 0; i < n; ++i)
+          sources.col(i) = weight * (v.col(i).segment(r, rows) - c * points_.columns.col(i).segment(r, rows));
+        auto block = out.block(r, first + j0, rows, columns);
+        block.noalias() = sources * k.middleCols(j0, columns);
+        for (Index j = 0; j < columns; ++j)
+          block.col(j) += (weight * value_at_0_) * v.col(first + j0 + j).segment(r, rows) +
+                          (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);
+      });
+      // G of some columns.
+      Index found = 0;
+      weighted_.resize(n, checked);
+      checked_.resize(checked);
+      for (Index t = 0; t < checked; ++t)
+        if (const Index j = t * n / checked - first; j >= 0 && j < k.cols()) {
+          weighted_.col(found) = k.col(j);
+          checked_(found++) = j;
+        }
+      gradients_.resize(d, checked);
+      detail::product<Scalar>(points_.columns.topLeftCorner(d, n), weighted_.leftCols(found), gradients_.leftCols(found));
+      for (Index t = 0; t < found; ++t)
+        norms += static_cast<double>(
+            (column_sums_(checked_(t)) * at.columns.col(checked_(t)).head(d) - gradients_.col(t)).norm());
+    });
+    return static_cast<double>(c * weight) * norms / static_cast<double>(checked);
+  }
+
   template <detail::Sums wanted, class Out>
   void pull(int sign, Out& out) {
     if (points_.few()) {
@@ -313,9 +421,11 @@ class Gram<K, Scalar> {
     }
   }
 
-  template <class Out>
-  void pull_block(const detail::Points<Scalar>& at, const Matrix<Scalar>& a, int sign, Out& out) {
-    detail::pull<Metric>(points_, at, a, static_cast<Scalar>(sign) * inverse_bandwidth(), room_, out);
+  template <class Out, class Factor = detail::NoFactor>
+  void pull_block(const detail::Points<Scalar>& at, const Matrix<Scalar>& a, int sign, Out& out,
+                  const Factor& factor = {}) {
+    const Scalar c = static_cast<Scalar>(sign) * inverse_bandwidth();
+    detail::pull<Metric>(points_, at, a, [&](Index j) { return c * static_cast<Scalar>(factor(j)); }, room_, out);
   }
 
   template <class Derived>
@@ -332,7 +442,9 @@ class Gram<K, Scalar> {
   detail::Points<Scalar> points_, queries_;
   detail::Distances<Metric, Scalar> distances_;
   detail::SweepBuffers<Scalar> sweep_;
-  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_, room_;
+  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_, room_, gradients_;
+  Vector<Scalar> column_sums_;
+  Eigen::Matrix<Index, Eigen::Dynamic, 1> checked_;
 };
 
 /// Any other kernel, pair by pair.
@@ -368,9 +480,10 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
   }
 
   template <class Out, class Sums>
-  void attraction_and_sums(Out& out, Sums& s) const {
+  void attraction_over_sums(Out& out, Sums& s) const {
     sums(s);
     attraction(out);
+    for (Index j = 0; j < count(); ++j) out.col(j) *= 1 / s(j);
   }
 
   template <class Weights, class Out>
@@ -399,6 +512,27 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
   void product_and_gradient_sum(const V& v, Out& out, G& g) const {
     product(v, out);
     gradient_sum(g);
+  }
+
+  bool gradient_weights(Matrix<Scalar>&) const { return false; }
+  template <class Out>
+  void combine(const Matrix<Scalar>&, Scalar, Out&) const {}
+
+  void landmark_values(Index m, Matrix<Scalar>& to_all, Matrix<Scalar>& among) const {
+    to_all.resize(count(), m);
+    among.resize(m, m);
+    for (Index k = 0; k < m; ++k) to_all.col(k) = values_.col(k * count() / m);
+    for (Index k = 0; k < m; ++k) among.row(k) = to_all.row(k * count() / m);
+  }
+
+  Scalar trace() const { return values_.trace(); }
+
+  template <class V, class Out>
+  double stein_direction(const V& v, Out& out) {
+    gradients_.resize(x_.rows(), count());
+    product_and_gradient_sum(v, out, gradients_);
+    out = (out + gradients_) / static_cast<Scalar>(count());
+    return detail::mean_norm(gradients_) / static_cast<double>(count());
   }
 
   template <class Derived>
@@ -432,7 +566,7 @@ requires(!DistanceKernel<K>) class Gram<K, Scalar> {
 
   std::optional<K> kernel_;
   double bandwidth_ = 0;
-  Matrix<Scalar> x_, values_;
+  Matrix<Scalar> x_, values_, gradients_;
   detail::Points<Scalar> points_;
   detail::Distances<MetricOf<K>, Scalar> distances_;
 };

@@ -168,20 +168,24 @@ Packet add_signed(const Packet& acc, const Packet& a, const Packet& x, const Pac
 }
 
 /// The rest of pull() for points in many dimensions.
-template <class Scalar, class Out>
-void pull_many(SquaredEuclidean, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>&,
-          Out& out) {
-  product<Scalar>(x.columns.topLeftCorner(x.dim, x.count), a, out);
-  parallel_tiles(y.count, 4, static_cast<double>(x.count + x.dim), [&](Index first, Index width) {
-    for (Index j = first; j < first + width; ++j)
-      out.col(j) = (2 * c * a.col(j).sum()) * y.columns.col(j).head(y.dim) - (2 * c) * out.col(j);
+template <class Scalar, class Factor, class Out>
+void pull_many(SquaredEuclidean, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a,
+               const Factor& c, Matrix<Scalar>& room, Out& out) {
+  room.resize(y.count, 1);
+  for (Index j = 0; j < y.count; ++j) room(j, 0) = a.col(j).sum();
+  parallel_blocks(x.dim, y.count, static_cast<double>(x.count), [&](Index r, Index rows, Index first, Index columns) {
+    auto block = out.block(r, first, rows, columns);
+    block.noalias() = x.columns.block(r, 0, rows, x.count) * a.middleCols(first, columns);
+    for (Index j = 0; j < columns; ++j)
+      block.col(j) = (2 * c(first + j)) *
+                     (room(first + j, 0) * y.columns.col(first + j).segment(r, rows) - block.col(j));
   });
 }
 
 /// The gradient of the L1 distance is a sign, which no matrix product gives.
-template <class Scalar, class Out>
-void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>& room,
-          Out& out) {
+template <class Scalar, class Factor, class Out>
+void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, const Factor& c,
+               Matrix<Scalar>& room, Out& out) {
   namespace simd = Eigen::internal;
   using Packet = typename simd::packet_traits<Scalar>::type;
   constexpr Index P = kChunk<Scalar>, panel = 4 * P;
@@ -208,21 +212,21 @@ void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, cons
         s3 = add_signed(s3, weight, simd::ploadu<Packet>(source + 3 * P), y3);
       }
       simd::pstore(sums, s0), simd::pstore(sums + P, s1), simd::pstore(sums + 2 * P, s2), simd::pstore(sums + 3 * P, s3);
-      for (Index r = 0; r < std::min(panel, x.dim - k); ++r) out(k + r, j) = c * sums[r];
+      for (Index r = 0; r < std::min(panel, x.dim - k); ++r) out(k + r, j) = c(j) * sums[r];
     }
   });
 }
 
-/// Column j of out = c Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j). `room` is scratch.
-template <class Metric, class Scalar, class Out>
-void pull(const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, Scalar c, Matrix<Scalar>& room, Out& out) {
+/// Column j of out = c(j) Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j). `room` is scratch.
+template <class Metric, class Scalar, class Factor, class Out>
+void pull(const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, const Factor& c, Matrix<Scalar>& room,
+          Out& out) {
   if (!x.few()) return pull_many(Metric{}, x, y, a, c, room, out);
-  const Scalar factor = c * static_cast<Scalar>(Metric::slope_factor);
   parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
     for (Index j = first; j < first + width; ++j)
       for (Index k = 0; k < x.dim; ++k) {
         const auto difference = y.coordinates(j, k) - x.coordinates.col(k).head(x.count).array();
-        out(k, j) = factor * (a.col(j).array() * Metric::direction(difference)).sum();
+        out(k, j) = c(j) * static_cast<Scalar>(Metric::slope_factor) * (a.col(j).array() * Metric::direction(difference)).sum();
       }
   });
 }

@@ -27,9 +27,13 @@ struct AdaGrad {
   template <class P, class Phi>
   void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
     using Scalar = typename P::Scalar;
-    memory.square.array() += phi.array().square();
-    particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
-                         (memory.square.array().sqrt() + detail::positive_epsilon<Scalar>(epsilon));
+    const auto rate = static_cast<Scalar>(learning_rate), eps = detail::positive_epsilon<Scalar>(epsilon);
+    detail::for_each_run(particles.size(), [&](Index first, Index count) {
+      auto square = detail::entries(memory.square, first, count), moved = detail::entries(particles, first, count);
+      const auto direction = detail::entries(phi, first, count);
+      square += direction.square();
+      moved += rate * direction / (square.sqrt() + eps);
+    });
   }
 };
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 // Optimisers: from the ascent direction Φ to a move of the particles.
 //
@@ -39,6 +41,24 @@ namespace detail {
 template <class Scalar>
 Scalar positive_epsilon(double epsilon) {
   return std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
+}
+
+/// body(first, count) on short runs of the entries of a matrix, in parallel where it is large: an update of several
+/// statements then goes over memory once, since a run stays in the nearest cache.
+template <class Body>
+void for_each_run(Index size, const Body& body) {
+  constexpr Index run = 512;
+  parallel_tiles(size, 16 * run, 8, [&](Index begin, Index count) {
+    for (Index first = begin; first < begin + count; first += run) body(first, std::min(run, begin + count - first));
+  });
+}
+
+/// Entries first … first + count of a matrix, as an array.
+template <class M>
+auto entries(M& matrix, Index first, Index count) {
+  using Scalar = std::conditional_t<std::is_const_v<M>, const typename M::Scalar, typename M::Scalar>;
+  using Array = Eigen::Array<typename M::Scalar, Eigen::Dynamic, 1>;
+  return Eigen::Map<std::conditional_t<std::is_const_v<Scalar>, const Array, Array>>(matrix.data() + first, count);
 }
 
 template <class O>

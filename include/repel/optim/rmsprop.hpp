@@ -29,10 +29,14 @@ struct RmsProp {
   template <class P, class Phi>
   void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
     using Scalar = typename P::Scalar;
-    memory.square.array() =
-        static_cast<Scalar>(decay) * memory.square.array() + static_cast<Scalar>(1 - decay) * phi.array().square();
-    particles.array() += static_cast<Scalar>(learning_rate) * phi.array() /
-                         (memory.square.array().sqrt() + detail::positive_epsilon<Scalar>(epsilon));
+    const auto rate = static_cast<Scalar>(learning_rate), keep = static_cast<Scalar>(decay),
+               add = static_cast<Scalar>(1 - decay), eps = detail::positive_epsilon<Scalar>(epsilon);
+    detail::for_each_run(particles.size(), [&](Index first, Index count) {
+      auto square = detail::entries(memory.square, first, count), moved = detail::entries(particles, first, count);
+      const auto direction = detail::entries(phi, first, count);
+      square = keep * square + add * direction.square();
+      moved += rate * direction / (square.sqrt() + eps);
+    });
   }
 };
 

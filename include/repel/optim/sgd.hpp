@@ -30,15 +30,19 @@ struct Sgd {
   void update(Memory<P>& memory, Index, const Phi& phi, P& particles) const {
     using Scalar = typename P::Scalar;
     const auto rate = static_cast<Scalar>(learning_rate), mu = static_cast<Scalar>(momentum);
-    if (momentum == 0) {
-      particles += rate * phi;
-      return;
-    }
-    memory.velocity = mu * memory.velocity + phi;
-    if (nesterov)
-      particles += rate * (phi + mu * memory.velocity);
-    else
-      particles += rate * memory.velocity;
+    detail::for_each_run(particles.size(), [&](Index first, Index count) {
+      auto velocity = detail::entries(memory.velocity, first, count), moved = detail::entries(particles, first, count);
+      const auto direction = detail::entries(phi, first, count);
+      if (mu == 0) {
+        moved += rate * direction;
+        return;
+      }
+      velocity = mu * velocity + direction;
+      if (nesterov)
+        moved += rate * (direction + mu * velocity);
+      else
+        moved += rate * velocity;
+    });
   }
 };
 

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/norm.hpp>
 #include <repel/core/types.hpp>
 #include <repel/score/estimator.hpp>
+#include <repel/score/solver.hpp>
 
 // Update rules: from the particles z and the driving force s = ∇ log p at them to the ascent direction Φ.
 //
@@ -21,6 +23,7 @@ struct Forces {
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< mean over particles of ‖∇ log p‖
   double repulsion = 0;  ///< mean over particles of the norm of the repulsive part of Φ
+  SolveInfo solve{};     ///< what an iterative solver did
 };
 
 /// The kernel looks at what the driving force acts on: there is nothing to bring back.
@@ -38,11 +41,6 @@ concept Rule = requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, 
 };
 
 namespace detail {
-
-template <class Derived>
-double mean_norm(const Eigen::MatrixBase<Derived>& columns) {
-  return static_cast<double>(columns.colwise().norm().mean());
-}
 
 template <class R>
 consteval bool assert_rule() {

@@ -23,14 +23,18 @@ struct Svgd {
   template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     using Scalar = typename Z::Scalar;
-    const auto n = static_cast<Scalar>(z.cols());
     w.gram.update(kernel, z);
-    w.driving.resize(s.rows(), s.cols());
-    w.repulsion.resize(z.rows(), z.cols());
-    w.gram.product_and_gradient_sum(s, w.driving, w.repulsion);
-    const auto& repulsion = pull(w.repulsion);
-    phi = (w.driving + repulsion) / n;
-    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(repulsion) / static_cast<double>(z.cols())};
+    if constexpr (std::same_as<Pull, SamePlace> && std::same_as<Phi, Matrix<Scalar>>) {
+      const double repulsion = w.gram.stein_direction(s, phi);
+      return {w.gram.bandwidth(), detail::mean_norm(s), repulsion};
+    } else {
+      w.driving.resize(s.rows(), s.cols());
+      w.repulsion.resize(z.rows(), z.cols());
+      w.gram.product_and_gradient_sum(s, w.driving, w.repulsion);
+      const auto& repulsion = pull(w.repulsion);
+      phi = (w.driving + repulsion) / static_cast<Scalar>(z.cols());
+      return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(repulsion) / static_cast<double>(z.cols())};
+    }
   }
 };
 Svgd()->Svgd<>;

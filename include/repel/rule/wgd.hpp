@@ -24,11 +24,36 @@ struct Wgd {
   template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     w.gram.update(estimator.kernel, z);
-    w.score.resize(z.rows(), z.cols());
-    estimator.score(w.gram, w.estimator, w.score);
-    const auto& score = pull(w.score);
-    phi = s - score;
-    return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(score)};
+    if constexpr (std::same_as<Pull, SamePlace> && std::same_as<Phi, Matrix<typename Z::Scalar>>) {
+      const SolveInfo solve = score(w, phi);  // in place: large ensembles are a matter of memory traffic
+      const double norm = detail::mean_norm(phi);
+      subtract(s, phi, phi);
+      return {w.gram.bandwidth(), detail::mean_norm(s), norm, solve};
+    } else {
+      w.score.resize(z.rows(), z.cols());
+      const SolveInfo solve = score(w, w.score);
+      const auto& pulled = pull(w.score);
+      subtract(s, pulled, phi);
+      return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(pulled), solve};
+    }
+  }
+
+ private:
+  template <class Workspace, class Out>
+  SolveInfo score(Workspace& w, Out& out) const {
+    if constexpr (requires { SolveInfo{estimator.score(w.gram, w.estimator, out)}; }) {
+      return estimator.score(w.gram, w.estimator, out);
+    } else {
+      estimator.score(w.gram, w.estimator, out);
+      return {};
+    }
+  }
+
+  template <class S, class Score, class Phi>
+  static void subtract(const S& s, const Score& score, Phi& phi) {
+    detail::parallel_tiles(s.cols(), 4, static_cast<double>(s.rows()), [&](Index first, Index width) {
+      phi.middleCols(first, width) = s.middleCols(first, width) - score.middleCols(first, width);
+    });
   }
 };
 Wgd()->Wgd<>;

@@ -19,6 +19,8 @@
 //   template <class Kernel>
 //   MyEstimator(Kernel) -> MyEstimator<Kernel>;                       // for clang before 17
 //
+// A score that solves by iteration may return a SolveInfo (score/solver.hpp), which the step's info then shows.
+//
 // Buffers that should outlive a step go into a nested `template <class Scalar> struct Workspace`, which score then
 // gets as its second argument. An estimator that is defined away from the particles also has
 //   void score_at(gram, workspace, queries, out).

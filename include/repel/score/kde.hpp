@@ -25,8 +25,7 @@ struct Kde {
 
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& workspace, Out& out) const {
-    gram.attraction_and_sums(out, workspace.sums);  // the sums are at least 1 for kernels of a distance
-    divide_columns(out, workspace.sums);
+    gram.attraction_over_sums(out, workspace.sums);  // the sums are at least 1 for kernels of a distance
   }
 
   template <class Gram, class Workspace, class Queries, class Out>

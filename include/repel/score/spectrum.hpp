@@ -3,8 +3,14 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 
+#include <algorithm>
+#include <optional>
+
 // How many of the eigenpairs of K + ηI the spectral estimator keeps. A choice is a value with
-//   Index keep(ascending_eigenvalues) const
+//   Index keep(ascending) const                           given all eigenvalues
+//   std::optional<Index> known_count() const              if it does not depend on them
+//   std::optional<Index> keep_of_largest(ascending, total, n) const   given some of the largest, the sum of all and their
+//                                                         number; nothing, if these do not tell
 
 namespace repel {
 
@@ -26,6 +32,11 @@ struct LargestEigenpairs {
                    ", the number of particles");
     return count;
   }
+  std::optional<Index> known_count() const { return count; }
+  template <class Eigenvalues>
+  std::optional<Index> keep_of_largest(const Eigenvalues& ascending, double, Index) const {
+    return keep(ascending);
+  }
 };
 
 /// The fewest whose eigenvalues sum up to at least this fraction of all, 0 < fraction ≤ 1.
@@ -39,14 +50,17 @@ struct SpectrumFraction {
 
   template <class Eigenvalues>
   Index keep(const Eigenvalues& ascending) const {
-    const Index n = ascending.size();
-    const double wanted = fraction * static_cast<double>(ascending.sum());
+    return keep_of_largest(ascending, static_cast<double>(ascending.sum()), ascending.size()).value_or(ascending.size());
+  }
+  std::optional<Index> known_count() const { return {}; }
+  template <class Eigenvalues>
+  std::optional<Index> keep_of_largest(const Eigenvalues& ascending, double total, Index n) const {
     double sum = 0;
-    for (Index j = 1; j < n; ++j) {
-      sum += static_cast<double>(ascending(n - j));
-      if (sum >= wanted) return j;
+    for (Index j = 1; j <= std::min(ascending.size(), n - 1); ++j) {
+      sum += static_cast<double>(ascending(ascending.size() - j));
+      if (sum >= fraction * total) return j;
     }
-    return n;
+    return {};
   }
 };
 

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <repel/core/parallel.hpp>
+#include <repel/core/product.hpp>
+#include <repel/core/types.hpp>
+#include <repel/score/ridge_solver.hpp>
+#include <repel/score/solver.hpp>
+
+#include <Eigen/Eigenvalues>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace repel::detail {
+
+/// Solves X (K + ηI) = B for a d×n matrix B by conjugate gradients, all rows at once and K never formed. The preconditioner
+/// is the Nyström approximation of K from some of the particles: K ≈ U diag(λ) Uᵀ, with U orthonormal.
+template <class Scalar>
+class ConjugateGradient {
+ public:
+  /// To be called when the particles have changed.
+  template <class Gram>
+  void prepare(Gram& gram, double ridge, const IterativeSolver& settings) {
+    settings_ = settings;
+    ridge_ = static_cast<Scalar>(ridge);
+    const Index n = gram.count(), m = std::min(settings.rank, n);
+    gram.landmark_values(m, columns_, square_);  // K of all to the landmarks, n×m, and among them
+    // K ≈ C M⁻¹ Cᵀ = B Bᵀ with B = C L⁻ᵀ, M = L Lᵀ
+    const double jitter = 100 * std::numeric_limits<Scalar>::epsilon() * static_cast<double>(m);
+    landmarks_.factorise("IterativeSolver", square_, jitter, "jitter", "landmarks");
+    landmarks_.solve_half_from_the_right(columns_);
+    gram_.resize(m, m);
+    long_transposed_product<Scalar>(columns_, columns_, parts_, gram_);
+    parallel_for(1, 10.0 * static_cast<double>(m * m * m), [&](Index) { eigen_.compute(gram_); });
+    // Directions that weigh less than the ridge do not help, and the smallest are not orthonormal to rounding.
+    const auto& values = eigen_.eigenvalues();
+    const Scalar smallest = std::max(ridge_ / 10, 1000 * std::numeric_limits<Scalar>::epsilon() * values(m - 1));
+    kept_ = 0;
+    while (kept_ < m && values(m - 1 - kept_) > smallest) ++kept_;
+    values_ = values.tail(kept_);
+    scaled_vectors_ = eigen_.eigenvectors().rightCols(kept_);
+    for (Index k = 0; k < kept_; ++k) scaled_vectors_.col(k) /= std::sqrt(values_(k));
+    basis_.resize(n, kept_);
+    repel::detail::product<Scalar>(columns_, scaled_vectors_, basis_);
+    // What the approximation leaves out acts like a larger ridge.
+    const Scalar left = std::max<Scalar>(0, gram.trace() - values.sum()) / static_cast<Scalar>(n);
+    shift_ = ridge_ + left;
+    if (!(shift_ > 0)) shift_ = std::numeric_limits<Scalar>::epsilon() * values(m - 1);
+  }
+
+  /// b ← b (K + ηI)⁻¹
+  template <class Gram, class B>
+  SolveInfo solve(Gram& gram, B& b) {
+    const Index d = b.rows(), n = b.cols();
+    residual_ = b;
+    direction_.resize(d, n);
+    image_.resize(d, n);
+    b.setZero();
+    const Vector<Scalar> sizes = residual_.rowwise().norm();
+    const double tolerance = std::max(settings_.tolerance, 50.0 * std::numeric_limits<Scalar>::epsilon());
+    precondition();
+    direction_ = preconditioned_;
+    Vector<Scalar> before = row_products(residual_, preconditioned_), step(d), next(d);
+    SolveInfo info;
+    const auto relative = [&] {
+      double worst = 0;
+      for (Index k = 0; k < d; ++k)
+        if (sizes(k) > 0) worst = std::max(worst, static_cast<double>(residual_.row(k).norm() / sizes(k)));
+      return worst;
+    };
+    for (info.residual = relative(); info.residual > tolerance && info.iterations < settings_.max_iterations;) {
+      gram.product(direction_, image_);
+      image_ += ridge_ * direction_;
+      const Vector<Scalar> curvature = row_products(direction_, image_);
+      for (Index k = 0; k < d; ++k) step(k) = curvature(k) > 0 ? before(k) / curvature(k) : Scalar(0);
+      for (Index j = 0; j < n; ++j) {
+        b.col(j) += step.cwiseProduct(direction_.col(j));
+        residual_.col(j) -= step.cwiseProduct(image_.col(j));
+      }
+      precondition();
+      next = row_products(residual_, preconditioned_);
+      for (Index k = 0; k < d; ++k) step(k) = before(k) > 0 ? next(k) / before(k) : Scalar(0);
+      for (Index j = 0; j < n; ++j) direction_.col(j) = preconditioned_.col(j) + step.cwiseProduct(direction_.col(j));
+      before = next;
+      ++info.iterations;
+      info.residual = relative();
+      if (!std::isfinite(info.residual)) break;
+    }
+    return info;
+  }
+
+ private:
+  /// Row by row, x·y
+  static Vector<Scalar> row_products(const Matrix<Scalar>& x, const Matrix<Scalar>& y) {
+    Vector<Scalar> out = Vector<Scalar>::Zero(x.rows());
+    for (Index j = 0; j < x.cols(); ++j) out += x.col(j).cwiseProduct(y.col(j));
+    return out;
+  }
+
+  /// preconditioned = residual · ((I − U Uᵀ) / shift + U diag(1 / (λ + shift)) Uᵀ)
+  void precondition() {
+    preconditioned_.resize(residual_.rows(), residual_.cols());
+    parts_.resize(residual_.rows(), kept_);
+    repel::detail::product<Scalar>(residual_, basis_, parts_);
+    for (Index k = 0; k < kept_; ++k) parts_.col(k) *= 1 / (values_(k) + shift_) - 1 / shift_;
+    product_transposed<Scalar>(parts_, basis_, preconditioned_);
+    preconditioned_ += residual_ / shift_;
+  }
+
+  IterativeSolver settings_;
+  Scalar ridge_ = 0, shift_ = 1;
+  Index kept_ = 0;
+  RidgeSolver<Scalar> landmarks_;
+  Eigen::SelfAdjointEigenSolver<Matrix<Scalar>> eigen_;
+  Vector<Scalar> values_;
+  Matrix<Scalar> columns_, square_, gram_, scaled_vectors_, basis_, parts_, residual_, preconditioned_, direction_, image_;
+};
+
+}  // namespace repel::detail
