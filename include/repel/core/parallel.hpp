@@ -186,6 +186,7 @@ void parallel_tiles(Index count, Index width, double work_per_column, Body&& bod
 /// Cuts a matrix into blocks of about equal size, at most 512×256, and runs body(row, rows, column, columns) on each.
 template <class Body>
 void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& body) {
+  if (rows < 1 || columns < 1) return;
   const auto cut = [](Index length, Index most) {
     const Index pieces = std::max<Index>(1, (length + most - 1) / most);
     return ((length + pieces - 1) / pieces + 7) / 8 * 8;

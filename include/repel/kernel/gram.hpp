@@ -145,10 +145,15 @@ class Gram<K, Scalar> {
 
   template <class V, class Out>
   void product(const V& v, Out& out) {
-    if (points_.few() && v.rows() <= detail::kFewDimensions && !held()) {
-      set_sources(v);
-      sweep<detail::Sums{.product = true}>();
-      take_product(v, 0, out);
+    if (points_.few() && v.rows() <= 64 && !held()) {
+      for (Index first = 0; first < v.rows(); first += detail::kFewDimensions) {
+        const Index rows = std::min(detail::kFewDimensions, v.rows() - first);
+        const auto part = v.middleRows(first, rows);
+        auto out_part = out.middleRows(first, rows);
+        set_sources(part);
+        sweep<detail::Sums{.product = true}>();
+        take_product(part, 0, out_part);
+      }
     } else {
       for_each_block(false, [&](Index first, const auto&, auto& k, const auto&) {
         auto part = out.middleCols(first, k.cols());

@@ -50,7 +50,7 @@ class Selection {
   }
 
  private:
-  static constexpr std::size_t kCollectAll = 1000, kSample = 1024;
+  static constexpr std::size_t kCollectAll = 1000;
   using Bits = std::conditional_t<sizeof(Scalar) == 8, std::uint64_t, std::uint32_t>;
 
   struct Part {  // of one task; padded so that tasks do not share cache lines
@@ -64,6 +64,12 @@ class Selection {
     Scalar low_value;
   };
 
+  /// How many values may be collected: few beside the particles themselves, √(2 count) of them.
+  static std::size_t room(std::size_t count) {
+    const auto particles = static_cast<std::size_t>(std::sqrt(2 * static_cast<double>(count)));
+    return std::clamp<std::size_t>(count / 50, 4096, 64 * particles);
+  }
+
   /// Counts one run of values. `limit` is the room for collected ones.
   static void consume(Part& part, Scalar a, Scalar b, std::size_t limit, const Scalar* values, Index count) {
     namespace simd = Eigen::internal;
@@ -75,15 +81,20 @@ class Selection {
       if (part.stored < limit) part.values[part.stored++] = value;
     };
     const Packet low = simd::pset1<Packet>(a), high = simd::pset1<Packet>(b), one = simd::pset1<Packet>(Scalar(1));
+    constexpr Index group = 8 * P;  // tested together for values to keep
     Packet below = simd::pset1<Packet>(Scalar(0));  // whole numbers, exact: a run is short
     Index i = 0;
-    for (; i + 2 * P <= count; i += 2 * P) {
-      const Packet u = simd::ploadu<Packet>(values + i), v = simd::ploadu<Packet>(values + i + P);
-      below = simd::padd(below, simd::padd(simd::pand(simd::pcmp_lt(u, low), one), simd::pand(simd::pcmp_lt(v, low), one)));
-      const Packet in_u = simd::pand(simd::pandnot(one, simd::pcmp_lt(u, low)), simd::pcmp_le(u, high));
-      const Packet in_v = simd::pand(simd::pandnot(one, simd::pcmp_lt(v, low)), simd::pcmp_le(v, high));
-      if (simd::predux(simd::padd(in_u, in_v)) > 0)
-        for (Index k = i; k < i + 2 * P; ++k) keep(values[k]);
+    for (; i + group <= count; i += group) {
+      Packet any = simd::pset1<Packet>(Scalar(0));
+#pragma GCC unroll 8
+      for (Index k = 0; k < group; k += P) {
+        const Packet u = simd::ploadu<Packet>(values + i + k);
+        const Packet is_below = simd::pcmp_lt(u, low);
+        below = simd::padd(below, simd::pand(is_below, one));
+        any = simd::por(any, simd::pandnot(simd::pcmp_le(u, high), is_below));
+      }
+      if (simd::predux(simd::pand(any, one)) > 0)
+        for (Index k = i; k < i + group; ++k) keep(values[k]);
     }
     part.below += static_cast<std::size_t>(simd::predux(below));
     for (; i < count; ++i) {
@@ -124,7 +135,7 @@ class Selection {
   template <class Pass>
   Answer select(std::size_t count, std::size_t position, std::size_t other, const Pass& pass) {
     Scalar from = 0, to = std::numeric_limits<Scalar>::max();  // between them the value lies for certain
-    const std::size_t limit = std::clamp<std::size_t>(count / 50, 4096, 2'000'000) / collected_.size() + 1024;
+    const std::size_t limit = room(count) / collected_.size() + 1024;
     for (int attempt = 0;; ++attempt) {
       if (!(from <= to) || attempt > 300) fail("bandwidth", "the distances between the particles are not all numbers");
       Scalar a = std::clamp(a_, from, to), b = std::clamp(b_, a, to);
@@ -136,12 +147,19 @@ class Selection {
       std::size_t below = 0, inside = 0, stored = 0;
       for (const Part& part : collected_) below += part.below, inside += part.inside, stored += part.stored;
       const Scalar width = std::max(b - a, b * std::numeric_limits<Scalar>::epsilon());
+      // Missed by this many places: how far that is, if the values lie as densely there as in the bracket.
+      const auto distance = [&](std::size_t places) {
+        return static_cast<Scalar>(static_cast<double>(places) * static_cast<double>(width) /
+                                   static_cast<double>(std::max<std::size_t>(inside, 1)));
+      };
       if (position < below) {
         to = std::nextafter(a, Scalar(0));
-        a_ = std::max<Scalar>(0, a - 4 * width), b_ = to;
+        const Scalar miss = distance(below - position);
+        a_ = std::max<Scalar>(0, a - Scalar(1.3) * miss - width), b_ = std::min(to, a - Scalar(0.7) * miss + width);
       } else if (position >= below + inside) {
         from = std::nextafter(b, std::numeric_limits<Scalar>::max());
-        a_ = from, b_ = b + 4 * width;
+        const Scalar miss = distance(position + 1 - below - inside);
+        a_ = std::max(from, b + Scalar(0.7) * miss - width), b_ = b + Scalar(1.3) * miss + width;
       } else if (stored == inside || a == b) {
         if (a == b) return {a, other >= below, a};
         gather();
@@ -156,7 +174,7 @@ class Selection {
         gather();
         std::sort(gathered_.begin(), gathered_.end());
         const double fraction = static_cast<double>(position - below) / static_cast<double>(inside);
-        const double margin = std::max(0.01, 3 / std::sqrt(static_cast<double>(stored)));
+        const double margin = 0.1 / std::sqrt(std::sqrt(static_cast<double>(stored)));
         const auto pick = [&](double f) {
           return gathered_[static_cast<std::size_t>(std::clamp(f, 0.0, 1.0) * static_cast<double>(stored - 1))];
         };
@@ -167,22 +185,26 @@ class Selection {
 
   template <class Sample>
   void guess_from_sample(std::size_t count, std::size_t position, const Sample& sample) {
-    gathered_.resize(kSample);
-    for (std::size_t k = 0; k < kSample; ++k) gathered_[k] = sample(k);
+    const std::size_t size = std::clamp<std::size_t>(count / 500, 1024, 1 << 20);
+    gathered_.resize(size);
+    for (std::size_t k = 0; k < size; ++k) gathered_[k] = sample(k);
     std::sort(gathered_.begin(), gathered_.end());
-    const auto at = static_cast<std::ptrdiff_t>(static_cast<double>(position) / static_cast<double>(count) * kSample);
+    const auto at = static_cast<std::ptrdiff_t>(static_cast<double>(position) / static_cast<double>(count) *
+                                                static_cast<double>(size));
+    const auto margin = static_cast<std::ptrdiff_t>(1.5 * std::sqrt(static_cast<double>(size)));  // three standard deviations
     const auto pick = [&](std::ptrdiff_t k) {
-      return gathered_[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(k, 0, kSample - 1))];
+      return gathered_[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(k, 0, static_cast<std::ptrdiff_t>(size) - 1))];
     };
-    a_ = pick(at - 48), b_ = pick(at + 48);  // three standard deviations
+    a_ = pick(at - margin), b_ = pick(at + margin);
   }
 
-  /// The bracket for the next time: where the answer is moving to, and wide enough for twice that move and for a hundredth
-  /// of the values (fewer, where there are very many).
+  /// The bracket for the next time, around where the answer is moving to.
   void remember(Scalar value, std::size_t count) {
-    const auto wanted = std::clamp(static_cast<double>(count) / 100, 32.0, 100'000.0);
+    // As wide as the answer has moved, but not for fewer values than some, nor for more than there is room for.
+    const auto most = 0.25 * static_cast<double>(room(count)), least = std::min(most, 32 + static_cast<double>(count) / 1e4);
     const Scalar moved = warm_ ? value - last_ : Scalar(0);
-    const Scalar half = std::max(2 * std::abs(moved), static_cast<Scalar>(0.5 * wanted / density_));
+    const double wanted = warm_ ? std::clamp(2 * density_ * std::abs(static_cast<double>(moved)), least, most) : most;
+    const auto half = static_cast<Scalar>(0.5 * wanted / density_);
     if (!std::isfinite(half) || !(density_ > 0)) {
       warm_ = false;
       return;

@@ -49,79 +49,115 @@ void distance_run(const Points<Scalar>& points, Index j, Index begin, Index end,
   }
 }
 
-/// The pairs of one tile. Compiled for a dimension known at compile time (D) or any (Dynamic). Three short loops with the
-/// values between them in the first-level cache: in one long loop the processor would wait for its own results.
-template <Sums wanted, int D, class Metric, class Kernel, class Scalar>
-void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
-                Scalar* sums, Index first_row, Index rows, Index first_column, Index columns) {
+/// The pairs of `together` points j, j + 1 … with those of one tile of rows. Three short loops with the values between them in
+/// the nearest cache: in one long loop the processor would wait for its own results. Two points at once share what is
+/// loaded and stored for each row.
+template <Sums wanted, int D, int together, class Metric, class Kernel, class Scalar>
+void sweep_columns(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
+                   Scalar* sums, Index first_row, Index rows, Index j) {
   constexpr Index W = kChunk<Scalar>;
   constexpr int most = D == Eigen::Dynamic ? static_cast<int>(kFewDimensions) : D;
   constexpr bool one = kSlopeIsMinusValue<Kernel> && !wanted.weighted;
   using C = Chunk<Scalar>;
-  const Index d = D == Eigen::Dynamic ? points.dim : D;
-  const Index m = wanted.product ? (D == Eigen::Dynamic ? in.sources.cols() : D) : 0;
+  using In = Eigen::Map<const C>;
+  using Out = Eigen::Map<C>;
+  const int d = D == Eigen::Dynamic ? static_cast<int>(points.dim) : D;
+  const int m = wanted.product ? (D == Eigen::Dynamic ? static_cast<int>(in.sources.cols()) : D) : 0;
   const Index stride = points.coordinates.rows();
   const Scalar *x = points.coordinates.data(), *v = in.sources.data(), *w = in.weights.data();
   Scalar* const pull = sums + (wanted.values ? stride : 0);
   Scalar* const product = pull + (wanted.pull ? d * stride : 0);
-  const Index end = first_row + rows, padded_end = (end + W - 1) / W * W;
+  const Index begin = std::max(first_row, (j + 1) / W * W), end = first_row + rows, padded_end = whole(end, W);
+  if (begin >= end) return;
 
-  alignas(64) Scalar values[kLargestTile], slope_room[one || !wanted.pull ? W : kLargestTile];
-  Scalar* const slopes = one ? values : slope_room;
-  for (Index j = first_column; j < first_column + columns; ++j) {
-    const Index begin = std::max(first_row, (j + 1) / W * W);
-    if (begin >= end) continue;
-    distance_run<D, Metric>(points, j, begin, padded_end, values);
+  alignas(64) Scalar values[together][kLargestTile], slope_room[together][one || !wanted.pull ? W : kLargestTile];
+  const auto slopes = [&](int c) { return one ? values[c] : slope_room[c]; };
+#pragma GCC unroll 2
+  for (int c = 0; c < together; ++c) {
+    distance_run<D, Metric>(points, j + c, begin, padded_end, values[c]);
     for (Index i = 0; i < padded_end - begin; i += W) {
-      const C u = (Eigen::Map<C>(values + i) * inverse_h).min(std::numeric_limits<Scalar>::max() / 8);
-      Eigen::Map<C>(values + i) = kernel.phi(u);
+      C u = Out(values[c] + i) * inverse_h;
+      if constexpr (!kSlopeIsMinusValue<Kernel>) u = u.min(std::numeric_limits<Scalar>::max() / 8);
+      Out(values[c] + i) = kernel.phi(u);
       if constexpr (wanted.pull && !one) {
-        C slope = kernel.phi_prime(u, Eigen::Map<C>(values + i));
-        if constexpr (wanted.weighted) slope *= w[j] + Eigen::Map<const C>(w + begin + i);
-        Eigen::Map<C>(slopes + i) = slope;
+        C slope = kernel.phi_prime(u, Out(values[c] + i));
+        if constexpr (wanted.weighted) slope *= w[j + c] + In(w + begin + i);
+        Out(slopes(c) + i) = slope;
       }
     }
     // Pairs are counted once, not with themselves, and not with what fills the last chunk.
     const auto leave_out = [&](Index i) {
-      values[i] = 0;
-      if constexpr (wanted.pull && !one) slopes[i] = 0;
+      values[c][i] = 0;
+      if constexpr (wanted.pull && !one) slopes(c)[i] = 0;
     };
-    for (Index i = 0; i <= j - begin; ++i) leave_out(i);
+    for (Index i = 0; i <= std::min(j + c, end - 1) - begin; ++i) leave_out(i);
     for (Index i = end - begin; i < padded_end - begin; ++i) leave_out(i);
-
-    C own_value = C::Zero();
-    C own_pull[most], own_product[most], at[most], source[most];
-    for (int k = 0; k < most; ++k) {
-      own_pull[k].setZero(), own_product[k].setZero();
-      at[k].setConstant(k < d ? x[j + k * stride] : 0);
-      source[k].setConstant(k < m ? v[j + k * stride] : 0);
-    }
-    for (Index i = begin; i < padded_end; i += W) {
-      const C value = Eigen::Map<const C>(values + i - begin);
-      if constexpr (wanted.values) {
-        own_value += value;
-        Eigen::Map<C>(sums + i) += value;
-      }
-      if constexpr (wanted.pull)
-#pragma GCC unroll 8
-        for (int k = 0; k < (D == Eigen::Dynamic ? static_cast<int>(d) : D); ++k) {
-          const C force = Eigen::Map<const C>(slopes + i - begin) * Metric::direction((at[k] - Eigen::Map<const C>(x + i + k * stride)).eval());
-          own_pull[k] += force;
-          Eigen::Map<C>(pull + i + k * stride) -= force;
-        }
-      if constexpr (wanted.product)
-#pragma GCC unroll 8
-        for (int k = 0; k < (D == Eigen::Dynamic ? static_cast<int>(m) : D); ++k) {
-          own_product[k] += value * Eigen::Map<const C>(v + i + k * stride);
-          Eigen::Map<C>(product + i + k * stride) += value * source[k];
-        }
-    }
-    if constexpr (wanted.values) sums[j] += own_value.sum();
-    if constexpr (wanted.pull)
-      for (Index k = 0; k < d; ++k) pull[j + k * stride] += own_pull[k].sum();
-    if constexpr (wanted.product)
-      for (Index k = 0; k < m; ++k) product[j + k * stride] += own_product[k].sum();
   }
+
+  C own_value[together], own_pull[together][most], own_product[together][most];
+#pragma GCC unroll 2
+  for (int c = 0; c < together; ++c) {
+    own_value[c].setZero();
+    for (int k = 0; k < most; ++k) own_pull[c][k].setZero(), own_product[c][k].setZero();
+  }
+  for (Index i = begin; i < padded_end; i += W) {
+    if constexpr (wanted.values) {
+      C row = In(sums + i);
+#pragma GCC unroll 2
+      for (int c = 0; c < together; ++c) {
+        const C value = In(values[c] + i - begin);
+        own_value[c] += value;
+        row += value;
+      }
+      Out(sums + i) = row;
+    }
+    if constexpr (wanted.pull)
+#pragma GCC unroll 4
+      for (int k = 0; k < d; ++k) {
+        const C at = In(x + i + k * stride);
+        C row = In(pull + i + k * stride);
+#pragma GCC unroll 2
+        for (int c = 0; c < together; ++c) {
+          const C difference = x[j + c + k * stride] - at;
+          const C force = In(slopes(c) + i - begin) * Metric::direction(difference);
+          own_pull[c][k] += force;
+          row -= force;
+        }
+        Out(pull + i + k * stride) = row;
+      }
+    if constexpr (wanted.product)
+#pragma GCC unroll 4
+      for (int k = 0; k < m; ++k) {
+        const C source = In(v + i + k * stride);
+        C row = In(product + i + k * stride);
+#pragma GCC unroll 2
+        for (int c = 0; c < together; ++c) {
+          const C value = In(values[c] + i - begin);
+          own_product[c][k] += value * source;
+          row += value * v[j + c + k * stride];
+        }
+        Out(product + i + k * stride) = row;
+      }
+  }
+#pragma GCC unroll 2
+  for (int c = 0; c < together; ++c) {
+    if constexpr (wanted.values) sums[j + c] += own_value[c].sum();
+    if constexpr (wanted.pull)
+      for (int k = 0; k < d; ++k) pull[j + c + k * stride] += own_pull[c][k].sum();
+    if constexpr (wanted.product)
+      for (int k = 0; k < m; ++k) product[j + c + k * stride] += own_product[c][k].sum();
+  }
+}
+
+/// The pairs of one tile. Compiled for a dimension known at compile time (D) or any (Dynamic).
+template <Sums wanted, int D, class Metric, class Kernel, class Scalar>
+void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
+                Scalar* sums, Index first_row, Index rows, Index first_column, Index columns) {
+  Index j = first_column;
+  for (; j + 2 <= first_column + columns; j += 2)
+    sweep_columns<wanted, D, 2, Metric>(kernel, inverse_h, points, in, sums, first_row, rows, j);
+  if (j < first_column + columns)
+    sweep_columns<wanted, D, 1, Metric>(kernel, inverse_h, points, in, sums, first_row, rows, j);
 }
 
 /// All pairs; the sums are left in buffers.totals, without the terms i = j.

@@ -6,8 +6,6 @@
 #include <repel/score/ridge_solver.hpp>
 #include <repel/score/solver.hpp>
 
-#include <Eigen/Eigenvalues>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +13,7 @@
 namespace repel::detail {
 
 /// Solves X (K + ηI) = B for a d×n matrix B by conjugate gradients, all rows at once and K never formed. The preconditioner
-/// is the Nyström approximation of K from some of the particles: K ≈ U diag(λ) Uᵀ, with U orthonormal.
+/// is the Nyström approximation of K from some of the particles, K ≈ B Bᵀ.
 template <class Scalar>
 class ConjugateGradient {
  public:
@@ -30,23 +28,12 @@ class ConjugateGradient {
     const double jitter = 100 * std::numeric_limits<Scalar>::epsilon() * static_cast<double>(m);
     landmarks_.factorise("IterativeSolver", square_, jitter, "jitter", "landmarks");
     landmarks_.solve_half_from_the_right(columns_);
-    gram_.resize(m, m);
-    long_transposed_product<Scalar>(columns_, columns_, parts_, gram_);
-    parallel_for(1, 10.0 * static_cast<double>(m * m * m), [&](Index) { eigen_.compute(gram_); });
-    // Directions that weigh less than the ridge do not help, and the smallest are not orthonormal to rounding.
-    const auto& values = eigen_.eigenvalues();
-    const Scalar smallest = std::max(ridge_ / 10, 1000 * std::numeric_limits<Scalar>::epsilon() * values(m - 1));
-    kept_ = 0;
-    while (kept_ < m && values(m - 1 - kept_) > smallest) ++kept_;
-    values_ = values.tail(kept_);
-    scaled_vectors_ = eigen_.eigenvectors().rightCols(kept_);
-    for (Index k = 0; k < kept_; ++k) scaled_vectors_.col(k) /= std::sqrt(values_(k));
-    basis_.resize(n, kept_);
-    repel::detail::product<Scalar>(columns_, scaled_vectors_, basis_);
     // What the approximation leaves out acts like a larger ridge.
-    const Scalar left = std::max<Scalar>(0, gram.trace() - values.sum()) / static_cast<Scalar>(n);
-    shift_ = ridge_ + left;
-    if (!(shift_ > 0)) shift_ = std::numeric_limits<Scalar>::epsilon() * values(m - 1);
+    const Scalar left = std::max<Scalar>(0, gram.trace() - columns_.squaredNorm()) / static_cast<Scalar>(n);
+    shift_ = std::max(ridge_ + left, static_cast<Scalar>(jitter));
+    square_.resize(m, m);
+    long_transposed_product<Scalar>(columns_, columns_, parts_, square_);
+    inner_.factorise("IterativeSolver", square_, static_cast<double>(shift_), "the shift", "landmarks");
   }
 
   /// b ← b (K + ηI)⁻¹
@@ -98,23 +85,22 @@ class ConjugateGradient {
     return out;
   }
 
-  /// preconditioned = residual · ((I − U Uᵀ) / shift + U diag(1 / (λ + shift)) Uᵀ)
+  /// preconditioned = residual · (B Bᵀ + shift I)⁻¹ = residual · (I − B (BᵀB + shift I)⁻¹ Bᵀ) / shift
   void precondition() {
-    preconditioned_.resize(residual_.rows(), residual_.cols());
-    parts_.resize(residual_.rows(), kept_);
-    repel::detail::product<Scalar>(residual_, basis_, parts_);
-    for (Index k = 0; k < kept_; ++k) parts_.col(k) *= 1 / (values_(k) + shift_) - 1 / shift_;
-    product_transposed<Scalar>(parts_, basis_, preconditioned_);
-    preconditioned_ += residual_ / shift_;
+    const Index d = residual_.rows();
+    preconditioned_.resize(d, residual_.cols());
+    parts_.resize(d, columns_.cols());
+    repel::detail::product<Scalar>(residual_, columns_, parts_);
+    inner_.solve_from_the_right(parts_);
+    product_transposed<Scalar>(parts_, columns_, preconditioned_);
+    preconditioned_ = (residual_ - preconditioned_) / shift_;
   }
 
   IterativeSolver settings_;
   Scalar ridge_ = 0, shift_ = 1;
-  Index kept_ = 0;
-  RidgeSolver<Scalar> landmarks_;
-  Eigen::SelfAdjointEigenSolver<Matrix<Scalar>> eigen_;
-  Vector<Scalar> values_;
-  Matrix<Scalar> columns_, square_, gram_, scaled_vectors_, basis_, parts_, residual_, preconditioned_, direction_, image_;
+  RidgeSolver<Scalar> landmarks_, inner_;
+  Matrix<Scalar> columns_;  // B, n×m
+  Matrix<Scalar> square_, parts_, residual_, preconditioned_, direction_, image_;
 };
 
 }  // namespace repel::detail
