@@ -2,9 +2,34 @@
 
 #include <repel/core/parallel.hpp>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
+
+using repel::Index;
+
+namespace {
+
+/// A user's own threads: three of them, started for each loop.
+struct Pool {
+  std::atomic<int> loops{0};
+
+  Index slots() const { return 3; }
+  void run(Index pieces, const std::function<void(Index, Index)>& piece) {
+    ++loops;
+    std::atomic<Index> next{0};
+    std::vector<std::thread> threads;
+    for (Index slot = 0; slot < 3; ++slot)
+      threads.emplace_back([&, slot] {
+        for (Index p = next++; p < pieces; p = next++) piece(p, slot);
+      });
+    for (auto& thread : threads) thread.join();
+  }
+};
+
+}  // namespace
 
 TEST_CASE("tiles cover every column once", "[parallel]") {
   for (const repel::Index count : {1, 63, 64, 65, 200}) {
@@ -18,6 +43,27 @@ TEST_CASE("tiles cover every column once", "[parallel]") {
   }
 }
 
+TEST_CASE("blocks cover every entry once", "[parallel]") {
+  for (const auto& [rows, columns] : {std::pair<Index, Index>{1, 1}, {513, 3}, {7, 300}, {1100, 600}, {5, 0}}) {
+    Eigen::MatrixXi seen = Eigen::MatrixXi::Zero(rows, columns);
+    repel::detail::parallel_blocks(rows, columns, 1e6, [&](Index r, Index height, Index c, Index width) {
+      seen.block(r, c, height, width).array() += 1;
+    });
+    CHECK((seen.array() == 1).all());
+  }
+}
+
+TEST_CASE("a sum does not depend on who adds it up", "[parallel]") {
+  const auto piece = [](Index first, Index width) { return 1.0 / static_cast<double>(first + width); };
+  const double serial = [&] {
+    double sum = 0;
+    for (Index t = 0; t < 63; ++t) sum += piece(t * 16, std::min<Index>(16, 1000 - t * 16));
+    return sum;
+  }();
+  CHECK(repel::detail::parallel_sum(1000, 1e6, piece) == serial);
+  CHECK(repel::detail::parallel_sum(0, 1.0, piece) == 0);
+}
+
 TEST_CASE("an exception leaves the loop, that of the lowest piece", "[parallel]") {
   for (const double work : {0.0, 1e9}) {
     const auto loop = [&] {
@@ -26,5 +72,44 @@ TEST_CASE("an exception leaves the loop, that of the lowest piece", "[parallel]"
       });
     };
     CHECK_THROWS_WITH(loop(), "piece 20");
+    Pool pool;
+    const repel::UseExecutor use(pool);
+    CHECK_THROWS_WITH(loop(), "piece 20");
   }
+}
+
+TEST_CASE("a user's executor runs the loops of its thread, as long as it is in use", "[parallel]") {
+  Pool pool, inner;
+  const auto loop = [] {
+    std::vector<int> seen(100, 0);
+    repel::detail::parallel_for(100, 1e9, [&](Index p, Index slot) {
+      if (slot < 0 || slot >= 3) throw std::logic_error("slot");
+      seen[static_cast<std::size_t>(p)] += 1;
+      // A loop within a piece stays in its thread.
+      const auto here = std::this_thread::get_id();
+      if (repel::detail::thread_slots() != 1) throw std::logic_error("nested slots");
+      repel::detail::parallel_for(4, 1e9, [&](Index) {
+        if (std::this_thread::get_id() != here) throw std::logic_error("another thread");
+      });
+    });
+    for (const int times : seen) CHECK(times == 1);
+  };
+  {
+    const repel::UseExecutor use(pool);
+    CHECK(repel::detail::thread_slots() == 3);
+    loop();
+    CHECK(pool.loops == 1);
+    repel::detail::parallel_for(10, 0.0, [](Index) {});  // too small to be worth it
+    CHECK(pool.loops == 1);
+    {
+      const repel::UseExecutor another(inner);
+      loop();
+    }
+    CHECK(inner.loops == 1);
+    CHECK(pool.loops == 1);
+    std::thread([&] { repel::detail::parallel_for(2, 1e9, [](Index) {}); }).join();  // another thread is not concerned
+    CHECK(pool.loops == 1);
+  }
+  repel::detail::parallel_for(2, 1e9, [](Index) {});
+  CHECK(pool.loops == 1);
 }

@@ -41,7 +41,7 @@ bool all_usable(const Eigen::DenseBase<Derived>& values) {
   using Scalar = typename Derived::Scalar;
   if (values.size() == 0) return true;
   const Scalar largest = largest_coordinate<Scalar>();
-  const double bad = parallel_sum(values.cols(), 0.25 * static_cast<double>(values.rows()), [&](Index first, Index width) {
+  const double bad = parallel_sum(values.cols(), static_cast<double>(values.rows()), [&](Index first, Index width) {
     const auto part = values.derived().middleCols(first, width).cwiseAbs();
     return part.template maxCoeff<Eigen::PropagateNaN>() <= largest ? 0.0 : 1.0;
   });

@@ -94,22 +94,21 @@ void add_distances_3x3(const Scalar* x, const Scalar* y, Index stride, Index dep
     for (int r = 0; r < 3; ++r) out[r + c * out_stride] += sums[c][r].sum();
 }
 
-/// Points in many dimensions are compared by blocks of this many, which fit the caches.
-inline constexpr Index kDistanceBlock = 48;
+/// Points in many dimensions are compared by blocks of this many, which fit the caches; in one where they are few.
+inline Index distance_block(Index count) { return count <= 72 ? whole(count, 3) : 48; }
 
-/// out(a, b) += distance of x_{i+a} and y_{j+b} over the coordinates first … first + depth. i and j are multiples of
-/// kDistanceBlock, rows and columns at most that; of the diagonal block (i = j of the same points) the lower half is
-/// enough. out has room for kDistanceBlock².
+/// out(a, b) += distance of x_{i+a} and y_{j+b} over the coordinates first … first + depth. Of the diagonal block
+/// (i = j of the same points) the lower half is enough. out is block×block, and block is a multiple of 3.
 template <class Metric, class Scalar>
 void add_distances(const Points<Scalar>& x, Index i, Index rows, const Points<Scalar>& y, Index j, Index columns,
-                   Index first, Index depth, bool diagonal, Scalar* out) {
+                   Index first, Index depth, bool diagonal, Index block, Scalar* out) {
   constexpr Index slice = 2048 / static_cast<Index>(sizeof(Scalar));  // three points of this length stay in the nearest cache
   const Index stride = x.columns.rows(), end = std::min(first + depth, stride);
   for (Index k = first; k < end; k += slice)
     for (Index b = 0; b < columns; b += 3)
       for (Index a = diagonal ? b : 0; a < rows; a += 3)
         add_distances_3x3<Metric>(&x.columns(k, i + a), &y.columns(k, j + b), stride, std::min(slice, end - k),
-                                  out + a + b * kDistanceBlock, kDistanceBlock);
+                                  out + a + b * block, block);
 }
 
 /// out(i, j) = distance(x_i, y_j). Where x and y are the same object only the lower triangle and a zero diagonal are
@@ -131,7 +130,7 @@ void distances(const Points<Scalar>& x, const Points<Scalar>& y, Matrix<Scalar>&
     return;
   }
   // Few but long points are also cut along their length, and the parts added up in order.
-  constexpr Index B = kDistanceBlock;
+  const Index B = distance_block(std::max(x.count, y.count));
   const Index high = (x.count + B - 1) / B, wide = (y.count + B - 1) / B, blocks = high * wide;
   const Index length = x.columns.rows(), cuts = std::clamp<Index>(std::min(16 / blocks, length / 256), 1, 8);
   const Index depth = whole((length + cuts - 1) / cuts, kChunk<Scalar>);
@@ -149,7 +148,7 @@ void distances(const Points<Scalar>& x, const Points<Scalar>& y, Matrix<Scalar>&
     Scalar* const sums = parts.col(cuts > 1 ? piece : slot).data();
     std::fill(sums, sums + B * B, Scalar(0));
     add_distances<Metric>(x, i, std::min(B, x.count - i), y, j, std::min(B, y.count - j), cut * depth, depth,
-                          self && i == j, sums);
+                          self && i == j, B, sums);
     if (cuts == 1) finish(block, sums);
   });
   if (cuts > 1)

@@ -39,15 +39,19 @@ struct Points {
   /// it is exact, and all points are exactly 0, when all coincide.
   template <class Derived>
   void assign(const Eigen::MatrixBase<Derived>& points) {
-    if (points.rows() > kFewDimensions) {
-      origin = points.col(0);
-      const Scalar weight = 1 / static_cast<Scalar>(points.cols());
-      parallel_blocks(points.rows(), 1, static_cast<double>(points.cols()), [&](Index r, Index rows, Index, Index) {
-        for (Index j = 1; j < points.cols(); ++j)
-          origin.segment(r, rows) += (points.col(j) - points.col(0)).segment(r, rows) * weight;
-      });
-    }
-    assign(points, origin);
+    dim = points.rows();
+    count = points.cols();
+    if (few()) return assign_coordinates(points);
+    shape_columns();
+    origin.resize(dim);
+    const Scalar weight = 1 / static_cast<Scalar>(count);
+    parallel_blocks(dim, 1, 2 * static_cast<double>(count), [&](Index r, Index rows, Index, Index) {  // once through memory
+      auto mean = origin.segment(r, rows);
+      const auto first = points.col(0).segment(r, rows);
+      mean = first;
+      for (Index j = 1; j < count; ++j) mean += (points.col(j).segment(r, rows) - first) * weight;
+      for (Index j = 0; j < count; ++j) columns.col(j).segment(r, rows) = points.col(j).segment(r, rows) - mean;
+    });
   }
 
   /// Other points, shifted in the same way.
@@ -55,21 +59,11 @@ struct Points {
   void assign(const Eigen::MatrixBase<Derived>& points, const Vector<Scalar>& shift) {
     dim = points.rows();
     count = points.cols();
-    if (few()) {
-      coordinates.resize(whole(count, kChunk<Scalar>), dim);
-      for (Index k = 0; k < dim; ++k) {
-        Scalar* const out = coordinates.col(k).data();
-        for (Index i = 0; i < count; ++i) out[i] = points.coeff(k, i);
-        std::fill(out + count, out + coordinates.rows(), out[count - 1]);
-      }
-    } else {
-      columns.resize(whole(dim, kChunk<Scalar>), whole(count, kGroup));
-      columns.bottomRows(columns.rows() - dim).setZero();
-      columns.rightCols(columns.cols() - count).setZero();
-      parallel_tiles(count, 4, static_cast<double>(dim), [&](Index first, Index width) {
-        for (Index j = first; j < first + width; ++j) columns.col(j).head(dim) = points.col(j) - shift;
-      });
-    }
+    if (few()) return assign_coordinates(points);
+    shape_columns();
+    parallel_tiles(count, 4, static_cast<double>(dim), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) columns.col(j).head(dim) = points.col(j) - shift;
+    });
   }
 
   /// m of the points, the k-th of them being pick(k).
@@ -85,6 +79,23 @@ struct Points {
       for (Index k = 0; k < m; ++k) columns.col(k) = from.columns.col(pick(k));
       columns.rightCols(columns.cols() - m).setZero();
     }
+  }
+
+ private:
+  template <class Derived>
+  void assign_coordinates(const Eigen::MatrixBase<Derived>& points) {
+    coordinates.resize(whole(count, kChunk<Scalar>), dim);
+    for (Index k = 0; k < dim; ++k) {
+      Scalar* const out = coordinates.col(k).data();
+      for (Index i = 0; i < count; ++i) out[i] = points.coeff(k, i);
+      std::fill(out + count, out + coordinates.rows(), out[count - 1]);
+    }
+  }
+
+  void shape_columns() {
+    columns.resize(whole(dim, kChunk<Scalar>), whole(count, kGroup));
+    columns.bottomRows(columns.rows() - dim).setZero();
+    columns.rightCols(columns.cols() - count).setZero();
   }
 };
 

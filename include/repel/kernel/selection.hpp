@@ -81,21 +81,23 @@ class Selection {
       if (part.stored < limit) part.values[part.stored++] = value;
     };
     const Packet low = simd::pset1<Packet>(a), high = simd::pset1<Packet>(b), one = simd::pset1<Packet>(Scalar(1));
-    constexpr Index group = 8 * P;  // tested together for values to keep
+    constexpr Index group = 4 * P;  // tested together for values to keep
     Packet below = simd::pset1<Packet>(Scalar(0));  // whole numbers, exact: a run is short
+    const auto look = [&](Index at) {
+      const Packet u = simd::ploadu<Packet>(values + at);
+      const Packet is_below = simd::pcmp_lt(u, low);
+      below = simd::padd(below, simd::pand(is_below, one));
+      return simd::pandnot(simd::pcmp_le(u, high), is_below);
+    };
     Index i = 0;
     for (; i + group <= count; i += group) {
-      Packet any = simd::pset1<Packet>(Scalar(0));
-#pragma GCC unroll 8
-      for (Index k = 0; k < group; k += P) {
-        const Packet u = simd::ploadu<Packet>(values + i + k);
-        const Packet is_below = simd::pcmp_lt(u, low);
-        below = simd::padd(below, simd::pand(is_below, one));
-        any = simd::por(any, simd::pandnot(simd::pcmp_le(u, high), is_below));
-      }
+      const Packet any = simd::por(simd::por(look(i), look(i + P)), simd::por(look(i + 2 * P), look(i + 3 * P)));
       if (simd::predux(simd::pand(any, one)) > 0)
         for (Index k = i; k < i + group; ++k) keep(values[k]);
     }
+    for (; i + P <= count; i += P)
+      if (simd::predux(simd::pand(look(i), one)) > 0)
+        for (Index k = i; k < i + P; ++k) keep(values[k]);
     part.below += static_cast<std::size_t>(simd::predux(below));
     for (; i < count; ++i) {
       part.below += static_cast<std::size_t>(values[i] < a);
@@ -201,7 +203,7 @@ class Selection {
   /// The bracket for the next time, around where the answer is moving to.
   void remember(Scalar value, std::size_t count) {
     // As wide as the answer has moved, but not for fewer values than some, nor for more than there is room for.
-    const auto most = 0.25 * static_cast<double>(room(count)), least = std::min(most, 32 + static_cast<double>(count) / 1e4);
+    const auto most = 0.25 * static_cast<double>(room(count)), least = std::min(most, 16 + static_cast<double>(count) / 1e4);
     const Scalar moved = warm_ ? value - last_ : Scalar(0);
     const double wanted = warm_ ? std::clamp(2 * density_ * std::abs(static_cast<double>(moved)), least, most) : most;
     const auto half = static_cast<Scalar>(0.5 * wanted / density_);

@@ -25,16 +25,15 @@ struct Wgd {
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     w.gram.update(estimator.kernel, z);
     if constexpr (std::same_as<Pull, SamePlace> && std::same_as<Phi, Matrix<typename Z::Scalar>>) {
-      const SolveInfo solve = score(w, phi);  // in place: large ensembles are a matter of memory traffic
-      const double norm = detail::mean_norm(phi);
-      subtract(s, phi, phi);
-      return {w.gram.bandwidth(), detail::mean_norm(s), norm, solve};
+      const SolveInfo solve = score(w, phi);  // in place
+      const auto [driving, repulsion] = detail::subtract_and_norms(s, phi, phi);
+      return {w.gram.bandwidth(), driving, repulsion, solve};
     } else {
       w.score.resize(z.rows(), z.cols());
       const SolveInfo solve = score(w, w.score);
       const auto& pulled = pull(w.score);
-      subtract(s, pulled, phi);
-      return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(pulled), solve};
+      const auto [driving, repulsion] = detail::subtract_and_norms(s, pulled, phi);
+      return {w.gram.bandwidth(), driving, repulsion, solve};
     }
   }
 
@@ -47,13 +46,6 @@ struct Wgd {
       estimator.score(w.gram, w.estimator, out);
       return {};
     }
-  }
-
-  template <class S, class Score, class Phi>
-  static void subtract(const S& s, const Score& score, Phi& phi) {
-    detail::parallel_tiles(s.cols(), 4, static_cast<double>(s.rows()), [&](Index first, Index width) {
-      phi.middleCols(first, width) = s.middleCols(first, width) - score.middleCols(first, width);
-    });
   }
 };
 Wgd()->Wgd<>;

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Runs repel's steps and the PyTorch version of them alternately, and prints the ratio of their times with its spread.
+
+usage: compare.py REPEL_STEPS [--threads 2] [--rounds 7] [--seconds 0.3] [--python /usr/bin/python3]
+
+REPEL_STEPS is the program built from repel_steps.cpp. PyTorch is looked for in --python (on Debian and Ubuntu:
+apt-get install python3-torch). Each row is the median over the rounds; the range is that of single rounds.
+"""
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+# rule, scalar, n, d
+CASES = [(rule, "double", n, d) for n, d in [(100, 2), (500, 2), (5000, 2), (50, 2701), (1000, 1000)]
+         for rule in ("Svgd", "Kde", "Sge", "Ssge") if n < 5000 or rule in ("Svgd", "Kde")]
+CASES += [(rule, "float", 50, 100000) for rule in ("Svgd", "Kde", "Sge", "Ssge")]
+
+
+class Peer:
+    """A program that answers each line "rule scalar n d seconds" with a line, the median time of a step."""
+
+    def __init__(self, command):
+        environment = dict(os.environ, OMP_PROC_BIND="true")  # both alike: threads that wander make any timing useless
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.greeting = self.process.stdout.readline().strip()
+        if not self.greeting.startswith("ready"):
+            sys.exit(f"compare.py: {' '.join(command)} did not start")
+
+    def time(self, rule, scalar, n, d, seconds):
+        self.process.stdin.write(f"{rule} {scalar} {n} {d} {seconds}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        try:
+            return float(answer)
+        except ValueError:
+            sys.exit(f"compare.py: {rule} {scalar} {n} {d}: {answer}")
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo") as info:
+            return next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def human(seconds):
+    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("repel_steps", help="the program built from repel_steps.cpp")
+    parser.add_argument("--threads", default="2")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of steps in each round")
+    parser.add_argument("--python", default="/usr/bin/python3", help="the Python that has PyTorch")
+    parser.add_argument("--only", default="", help="only rows that contain this, such as '100 2'")
+    options = parser.parse_args()
+
+    here = __file__.rsplit("/", 1)[0] if "/" in __file__ else "."
+    if subprocess.run([options.python, "-c", "import torch"], capture_output=True).returncode != 0:
+        sys.exit(f"compare.py: {options.python} has no PyTorch; on Debian and Ubuntu: apt-get install python3-torch")
+    torch = Peer([options.python, f"{here}/torch_steps.py", options.threads])
+    repel = Peer([options.repel_steps, options.threads])
+    print(f"{processor()}, {options.threads} threads; {torch.greeting.removeprefix('ready ')}; "
+          f"{options.rounds} rounds of {options.seconds} s, alternating\n")
+    print("| rule | n, d | | PyTorch | repel | ratio | range |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for rule, scalar, n, d in CASES:
+        if options.only and options.only not in f"{rule} {scalar} {n} {d}":
+            continue
+        ours, theirs = [], []
+        for _ in range(options.rounds):
+            ours.append(repel.time(rule, scalar, n, d, options.seconds))
+            theirs.append(torch.time(rule, scalar, n, d, options.seconds))
+        ratios = sorted(t / o for t, o in zip(theirs, ours))
+        print(f"| {rule} | {n}, {d} | {scalar} | {human(statistics.median(theirs))} | {human(statistics.median(ours))} "
+              f"| **{statistics.median(ratios):.3g}×** | {ratios[0]:.3g}–{ratios[-1]:.3g} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
