@@ -5,8 +5,8 @@
 #include <chrono>
 #include <vector>
 
-// What the machine can do, measured at the same moment as the step it is held against: the rates of large matrix products, of
-// exp_minus on numbers in the nearest cache, and of a copy through main memory, each on all threads.
+// What the machine can do, measured at the same moment as the step it is held against: the rates of large matrix
+// products, of exp_minus on numbers in the nearest cache, and of a copy through main memory, each on all threads.
 
 namespace bench {
 
@@ -64,9 +64,8 @@ struct Roofline {
     static std::vector<Array> from, to;
     if (from.size() != count) from.assign(count, Array::Ones(large)), to = from;
     const double bytes = best_rate(2.0 * sizeof(Scalar) * large * static_cast<double>(threads), [&] {
-      repel::detail::parallel_for(threads, 1e9, [&](Index t) {
-        to[static_cast<std::size_t>(t)] = from[static_cast<std::size_t>(t)];
-      });
+      repel::detail::parallel_for(
+          threads, 1e9, [&](Index t) { to[static_cast<std::size_t>(t)] = from[static_cast<std::size_t>(t)]; });
     });
     return {exps, flops, bytes};
   }

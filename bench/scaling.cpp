@@ -1,5 +1,5 @@
-// Time and memory of a step against the number of particles (in 2-D) and against the dimension (for 50 particles), as a table
-// and a picture.
+// Time and memory of a step against the number of particles (in 2-D) and against the dimension (for 50 particles), as a
+// table and a picture.
 
 #include "../examples/common/gnuplot.hpp"
 #include "roofline.hpp"
@@ -38,7 +38,8 @@ template <class Rule>
 Measure measure(const Rule& rule) {
   return [rule](Index n, Index d) {
     const double before = bytes_in_use();
-    auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, repel::Adam{.learning_rate = 1e-3});
+    auto sampler =
+        repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, repel::Adam{.learning_rate = 1e-3});
     auto state = sampler.init(repel::normal(d, n, 42));
     for (int i = 0; i < 2; ++i) sampler.step(state);
     std::vector<double> times;
@@ -58,9 +59,10 @@ Measure measure(const Rule& rule) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const std::string usage = "usage: scaling [--out DIR] [--large]\n"
-                            "Times a step against n (d = 2) and against d (n = 50), and draws scaling.png into DIR\n"
-                            "[scaling-out]. --large goes on to 100 000 particles (some minutes).\n";
+  const std::string usage =
+      "usage: scaling [--out DIR] [--large]\n"
+      "Times a step against n (d = 2) and against d (n = 50), and draws scaling.png into DIR\n"
+      "[scaling-out]. --large goes on to 100 000 particles (some minutes).\n";
   std::filesystem::path out = "scaling-out";
   bool large = false;
   for (int i = 1; i < argc; ++i) {
@@ -100,21 +102,24 @@ int main(int argc, char** argv) try {
       data += "\n\n";
     }
   };
-  std::vector<std::pair<Index, Index>> by_n = {{50, 2}, {100, 2}, {200, 2}, {500, 2}, {1000, 2}, {2000, 2}, {5000, 2}, {10000, 2}};
+  std::vector<std::pair<Index, Index>> by_n = {{50, 2},   {100, 2},  {200, 2},  {500, 2},
+                                               {1000, 2}, {2000, 2}, {5000, 2}, {10000, 2}};
   if (large) by_n.insert(by_n.end(), {{20000, 2}, {50000, 2}, {100000, 2}});
   run(by_n, true);
-  run({{50, 2}, {50, 8}, {50, 16}, {50, 17}, {50, 50}, {50, 200}, {50, 1000}, {50, 5000}, {50, 20000}, {50, 100000}}, false);
+  run({{50, 2}, {50, 8}, {50, 16}, {50, 17}, {50, 50}, {50, 200}, {50, 1000}, {50, 5000}, {50, 20000}, {50, 100000}},
+      false);
   table.write(out);
   example::write_file(out / "scaling.dat", data);
   std::string script =
       "set terminal pngcairo size 1200,900 font 'DejaVu Sans,11'\nset output 'scaling.png'\nset multiplot layout 2,2\n"
       "set logscale xy\nset format x '10^{%L}'\nset format y '10^{%L}'\nset grid\nset key left top\n";
-  const auto panel = [&](const std::string& title, const std::string& xlabel, const std::string& ylabel, std::size_t first,
-                         int column) {
+  const auto panel = [&](const std::string& title, const std::string& xlabel, const std::string& ylabel,
+                         std::size_t first, int column) {
     script += "set title '" + title + "'\nset xlabel '" + xlabel + "'\nset ylabel '" + ylabel + "'\nplot ";
     for (std::size_t r = 0; r < rules.size(); ++r)
-      script += std::string(r > 0 ? ", " : "") + "'scaling.dat' index " + std::to_string(first + r) + " using 1:" +
-                std::to_string(column) + " with linespoints pt 7 ps 0.6 lw 1.5 title '" + rules[r].first + "'";
+      script += std::string(r > 0 ? ", " : "") + "'scaling.dat' index " + std::to_string(first + r) +
+                " using 1:" + std::to_string(column) + " with linespoints pt 7 ps 0.6 lw 1.5 title '" + rules[r].first +
+                "'";
     script += "\n";
   };
   panel("Time of a step, d = 2, double", "particles n", "seconds", 0, 2);

@@ -1,7 +1,9 @@
-// One whole step (target, rule, optimiser) of every update rule, over sizes from toy to large, and how close it comes to what
-// the machine can do (roofline.hpp):
-//   of_roofline   the time that the step's unavoidable arithmetic and memory traffic takes at the machine's rates, over the
-//                 time the step takes; in it the median is a pass that could be avoided, and so are the solver's iterations
+// One whole step (target, rule, optimiser) of every update rule, over sizes from toy to large, and how close it comes
+// to what the machine can do (roofline.hpp):
+//   of_roofline   the time that the step's unavoidable arithmetic and memory traffic takes at the machine's rates, over
+//   the
+//                 time the step takes; in it the median is a pass that could be avoided, and so are the solver's
+//                 iterations
 //   of_exp        the time of its n²/2 exponentials alone, over the time the step takes
 //   bytes         held by the state: particles, optimiser and all buffers
 
@@ -47,9 +49,10 @@ Work work_of(Kind kind, Index count, Index dim) {
   if (kind == Kind::map) return work;
   const bool few = dim <= 16;
   work.exps = pairs;
-  work.flops = 3 * d * pairs + (few ? 4 * d * pairs : 2 * n * n * d);  // distances and the pull, on both sides of a pair
-  if (kind == Kind::svgd && few) work.flops += 4 * d * pairs;         // else one product does both
-  if (kind == Kind::blob && few) work.exps *= 2, work.flops *= 2;     // K is not kept
+  work.flops =
+      3 * d * pairs + (few ? 4 * d * pairs : 2 * n * n * d);       // distances and the pull, on both sides of a pair
+  if (kind == Kind::svgd && few) work.flops += 4 * d * pairs;      // else one product does both
+  if (kind == Kind::blob && few) work.exps *= 2, work.flops *= 2;  // K is not kept
   if (kind == Kind::sge) work.flops += n * n * n / 3 + 2 * n * n * std::min(n, d);
   if (kind == Kind::ssge) work.flops += n * n * n / 3 + 4 * n * n * std::min(n, d);
   return work;
@@ -102,8 +105,16 @@ void add(const std::string& name, const Rule& rule, Kind kind, bool large) {
   auto* bench =
       benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { step<Scalar>(state, rule, kind); });
   bench->ArgNames({"n", "d"})->Unit(benchmark::kMicrosecond)->UseManualTime();
-  for (const auto& [n, d] : {std::pair{100, 2}, {500, 2}, {5000, 2}, {50, 2701}, {100, 1000}, {1000, 100}, {1000, 1000},
-                             {50, 100000}, {20000, 10}, {100000, 2}})
+  for (const auto& [n, d] : {std::pair{100, 2},
+                             {500, 2},
+                             {5000, 2},
+                             {50, 2701},
+                             {100, 1000},
+                             {1000, 100},
+                             {1000, 1000},
+                             {50, 100000},
+                             {20000, 10},
+                             {100000, 2}})
     if (n < 5000 || (n == 5000 && kind != Kind::sge && kind != Kind::ssge) || (n > 5000 && large)) bench->Args({n, d});
 }
 

@@ -13,8 +13,8 @@
 #include <omp.h>
 #endif
 
-// The same bits for any number of threads: OpenMP's, a user's own, inside a user's parallel region, and in samplers that run
-// side by side.
+// The same bits for any number of threads: OpenMP's, a user's own, inside a user's parallel region, and in samplers
+// that run side by side.
 
 namespace {
 

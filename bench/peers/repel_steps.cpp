@@ -1,5 +1,5 @@
-// The steps that torch_steps.py takes, taken by repel. Reads lines "rule scalar n d seconds" from standard input; for each,
-// takes steps for about that long (three at least) and prints the median time of a step in seconds.
+// The steps that torch_steps.py takes, taken by repel. Reads lines "rule scalar n d seconds" from standard input; for
+// each, takes steps for about that long (three at least) and prints the median time of a step in seconds.
 
 #include <repel/repel.hpp>
 

@@ -32,6 +32,7 @@
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/metric.hpp>
+#include <repel/kernel/pair_gram.hpp>
 #include <repel/kernel/points.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/kernel/selection.hpp>

@@ -18,7 +18,8 @@ struct StepInfo {
   Index step = 0;        ///< the number of this step, from 1
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< mean over particles of ‖∇ log p‖, annealed
-  double repulsion = 0;  ///< the same of the repulsive part of the direction (for SVGD with d > 16 over 4 to 16 particles)
+  double repulsion =
+      0;  ///< the same of the repulsive part of the direction (for SVGD with d > 16 over 4 to 16 particles)
   Index iterations = 0;  ///< of an iterative solver (score/solver.hpp): products with K; 0 for a dense one
   double residual = 0;   ///< what it reached, relative to the right-hand side
   bool finite = true;    ///< false: a value was NaN, infinite or too large to square, and nothing was moved

@@ -10,8 +10,8 @@
 
 #include <functional>
 
-// Many particles: several tiles and tasks in few dimensions, strips of K in many, where it is never held. The oracle is a plain
-// loop for some of the particles.
+// Many particles: several tiles and tasks in few dimensions, strips of K in many, where it is never held. The oracle is
+// a plain loop for some of the particles.
 
 namespace {
 
@@ -44,7 +44,8 @@ Seen look(const K& kernel, const Mat& x, const Mat& v, const Vec& w) {
           c.template cast<double>(), p.template cast<double>(),    s.template cast<double>()};
 }
 
-void compare(const Seen& seen, const test::OracleKernel& oracle, const Mat& x, const Mat& v, const Vec& w, double tolerance) {
+void compare(const Seen& seen, const test::OracleKernel& oracle, const Mat& x, const Mat& v, const Vec& w,
+             double tolerance) {
   const Index n = x.cols(), d = x.rows(), checked = 7;
   const double h = seen.bandwidth;
   std::vector<Mat> got(6), wanted(6);

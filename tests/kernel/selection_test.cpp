@@ -34,7 +34,8 @@ int check(repel::detail::Selection<Scalar>& selection, std::vector<Scalar> value
   Stream<Scalar> stream{values};
   const std::size_t n = values.size(), low = (n - 1) / 2, high = n / 2;
   const double got = selection.middle(
-      n, low, high, 3, [&](const auto& consume) { stream(consume); }, [&](std::size_t k) { return values[k * 7919 % n]; });
+      n, low, high, 3, [&](const auto& consume) { stream(consume); },
+      [&](std::size_t k) { return values[k * 7919 % n]; });
   std::sort(values.begin(), values.end());
   CHECK(got == 0.5 * (static_cast<double>(values[low]) + static_cast<double>(values[high])));
   return stream.passes;
@@ -45,14 +46,15 @@ int check(repel::detail::Selection<Scalar>& selection, std::vector<Scalar> value
 TEMPLATE_TEST_CASE("the median of any stream is exact, cold and warm", "[selection]", float, double) {
   std::mt19937_64 random(1);
   std::exponential_distribution<TestType> any(1);
-  for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{999}, std::size_t{1001}, std::size_t{20000},
-                              std::size_t{300001}}) {
+  for (const std::size_t n :
+       {std::size_t{1}, std::size_t{2}, std::size_t{999}, std::size_t{1001}, std::size_t{20000}, std::size_t{300001}}) {
     CAPTURE(n);
     std::vector<TestType> smooth(n), equal(n, TestType(0.7)), zeros(n, TestType(0)), ties(n), gap(n), scales(n);
     for (std::size_t i = 0; i < n; ++i) {
       smooth[i] = any(random);
       ties[i] = static_cast<TestType>(random() % 3);
-      gap[i] = (i % 2 == 0 ? TestType(1e-30) : TestType(1e10)) * (1 + any(random));  // the two middle ones on either side
+      gap[i] =
+          (i % 2 == 0 ? TestType(1e-30) : TestType(1e10)) * (1 + any(random));  // the two middle ones on either side
       scales[i] = std::pow(TestType(10), 30 * (any(random) / 10) - 20);
     }
     for (const auto& values : {smooth, equal, zeros, ties, gap, scales}) {

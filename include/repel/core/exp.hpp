@@ -9,8 +9,8 @@
 // exp(−u) for u ≥ 0, the costly part of most kernels in few dimensions.
 //
 // Eigen's own exp covers every argument, with a division and a scaling in several steps. A kernel needs u ≥ 0 alone:
-// there a polynomial and one addition to the exponent's bits are enough, at two to three times the rate. Errors are below
-// 1 unit in the last place (tests/core/exp_test.cpp); results below the smallest normal number are 0.
+// there a polynomial and one addition to the exponent's bits are enough, at two to three times the rate. Errors are
+// below 1 unit in the last place (tests/core/exp_test.cpp); results below the smallest normal number are 0.
 
 namespace repel {
 
@@ -27,11 +27,19 @@ struct ExpTable<double> {
   static constexpr double round = 0x1.8p52;  // adding it rounds to a whole number, left in the last bits
   static constexpr double log2_e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;  // n ln2_high is exact
-  static constexpr double largest = 708.396418532264;                                     // −ln of the smallest normal
-  static constexpr std::array coefficients = {2.5000061625531279587e-8,  2.763024838532302056e-7,  2.7557586373785180954e-6,
-                                              0.000024801493098887391545, 0.00019841269506578723932, 0.0013888888943630134161,
-                                              0.0083333333334944616639,   0.041666666666530158494,   0.16666666666666412523,
-                                              0.50000000000000106271,     1.0,                       1.0};
+  static constexpr double largest = 708.396418532264;  // −ln of the smallest normal
+  static constexpr std::array coefficients = {2.5000061625531279587e-8,
+                                              2.763024838532302056e-7,
+                                              2.7557586373785180954e-6,
+                                              0.000024801493098887391545,
+                                              0.00019841269506578723932,
+                                              0.0013888888943630134161,
+                                              0.0083333333334944616639,
+                                              0.041666666666530158494,
+                                              0.16666666666666412523,
+                                              0.50000000000000106271,
+                                              1.0,
+                                              1.0};
 };
 
 template <>
@@ -42,8 +50,13 @@ struct ExpTable<float> {
   static constexpr float log2_e = 0x1.715476p0f;
   static constexpr float ln2_high = 0x1.62ep-1f, ln2_low = 0x1.0bfbe8p-15f;
   static constexpr float largest = 87.33654f;
-  static constexpr std::array coefficients = {0.0013814598646664034453f, 0.0083687168797281399469f, 0.041668388045313996659f,
-                                              0.16666520631709496887f,   0.49999993447796486827f,   1.0f, 1.0f};
+  static constexpr std::array coefficients = {0.0013814598646664034453f,
+                                              0.0083687168797281399469f,
+                                              0.041668388045313996659f,
+                                              0.16666520631709496887f,
+                                              0.49999993447796486827f,
+                                              1.0f,
+                                              1.0f};
 };
 
 template <class Scalar>
@@ -90,7 +103,8 @@ struct ExpMinus {
     const Packet n = simd::psub(shifted, simd::pset1<Packet>(Table::round));
     Packet f = simd::pmadd(n, simd::pset1<Packet>(-Table::ln2_high), simd::pnegate(u));
     f = simd::pmadd(n, simd::pset1<Packet>(-Table::ln2_low), f);
-    const Packet p = simd::pmadd(f, simd::pmadd(f, tail(f), simd::pset1<Packet>(Scalar(1))), simd::pset1<Packet>(Scalar(1)));
+    const Packet p =
+        simd::pmadd(f, simd::pmadd(f, tail(f), simd::pset1<Packet>(Scalar(1))), simd::pset1<Packet>(Scalar(1)));
     const Bits scaled = (Bits)p + ((Bits)shifted << Table::mantissa_bits);
     const Bits vanishes = (Bits)simd::pcmp_lt(simd::pset1<Packet>(Table::largest), u);
     return (Packet)(scaled & ~vanishes);

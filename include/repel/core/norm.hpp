@@ -23,7 +23,8 @@ struct TwoNorms {
   double a, b;
 };
 
-/// out = a − b column by column, and the norms on the way: large ensembles are a matter of memory traffic. out may be b.
+/// out = a − b column by column, and the norms on the way: large ensembles are a matter of memory traffic. out may be
+/// b.
 template <class A, class B, class Out>
 TwoNorms subtract_and_norms(const A& a, const B& b, Out& out) {
   const auto n = static_cast<double>(a.cols());

@@ -13,16 +13,17 @@
 #include <omp.h>
 #endif
 
-// The one file that knows threads. A loop over pieces is shared out by OpenMP where the user's compiler flags enable it,
-// by the user's own executor where one is in use (UseExecutor), and runs serially otherwise. The pieces are cut by the
-// caller from the size of the problem alone, never from the number of threads, and no two pieces write the same memory:
-// the result has the same bits in every case.
+// The one file that knows threads. A loop over pieces is shared out by OpenMP where the user's compiler flags enable
+// it, by the user's own executor where one is in use (UseExecutor), and runs serially otherwise. The pieces are cut by
+// the caller from the size of the problem alone, never from the number of threads, and no two pieces write the same
+// memory: the result has the same bits in every case.
 
 namespace repel {
 
 /// A user's own threads: an object with
 ///   Index slots() const                       how many pieces may be in work at once
-///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order and in
+///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order and
+///   in
 ///                                             any threads, and returns when all have returned; pieces at work at the
 ///                                             same time have different slots below slots(). A piece never throws.
 /// where piece is a std::function<void(Index p, Index slot)>, passed by reference.

@@ -10,8 +10,9 @@
 
 // Bandwidth rules: from the pairwise distances of the particles to the h of k(x, y) = φ(distance / h).
 //
-// The distances are the kernel's own: squared Euclidean for radial kernels, L1 for Laplace. The bundled rules need no more
-// than a median, which is found exactly without storing the distances (selection.hpp). A rule of your own is a value with
+// The distances are the kernel's own: squared Euclidean for radial kernels, L1 for Laplace. The bundled rules need no
+// more than a median, which is found exactly without storing the distances (selection.hpp). A rule of your own is a
+// value with
 //
 //   template <class Scalar>
 //   double operator()(const repel::Matrix<Scalar>& distances, std::vector<Scalar>& scratch) const;
@@ -43,8 +44,8 @@ struct PairMedianBandwidth {
   static double divisor(Index n) { return std::log(static_cast<double>(n)); }
 };
 
-/// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, over log(n + 1) of all.
-/// For very many particles, where it spares a pass over all pairs; its relative error is some 1/√particles.
+/// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, over log(n + 1) of
+/// all. For very many particles, where it spares a pass over all pairs; its relative error is some 1/√particles.
 struct SampledMedianBandwidth {
   Index particles = 1000;
 
@@ -95,7 +96,8 @@ concept BandwidthRule = MedianRule<Rule> || ConstantRule<Rule> || DistanceRule<R
 namespace detail {
 
 /// The positions of the median among the distinct pairs in order, low ≤ high ≤ low + 1. Sorted, all n² entries of the
-/// distance matrix are n zeros and then every distinct pair twice. `zero`: the lower of the two middle ones is such a zero.
+/// distance matrix are n zeros and then every distinct pair twice. `zero`: the lower of the two middle ones is such a
+/// zero.
 struct MedianPositions {
   std::size_t low = 0, high = 0;
   bool zero = false, none = false;

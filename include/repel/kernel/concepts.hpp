@@ -7,7 +7,9 @@
 //
 // 1. A kernel of a distance, k(x, y) = φ(u) with u = ‖x − y‖² / h: give φ and φ′ = dφ/du on Eigen arrays. They are
 //    evaluated on whole columns at once; φ′ gets k = φ(u) as well, since the two often share their costly part.
-//    A radial kernel is this much (add `using Metric = repel::Manhattan;` for u = ‖x − y‖₁ / h):
+//    A radial kernel is this much (repel::exp_minus(u) is a fast exp(−u); where φ′ = −φ, say
+//    `static constexpr bool slope_is_minus_value = true;` and half of the memory is spared; add `using Metric =
+//    repel::Manhattan;` for u = ‖x − y‖₁ / h):
 //
 //      struct Cauchy {                                                            // k = 1 / (1 + r²/h)
 //        repel::MedianBandwidth bandwidth{};

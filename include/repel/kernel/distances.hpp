@@ -13,8 +13,9 @@
 
 // The distances of all pairs of one set of points, and the bandwidth that a rule makes of them.
 //
-// In few dimensions a distance costs less than the memory to keep it, so they are formed again wherever they are needed. In
-// many they are kept as a matrix, while that is not too large; beyond, they are formed by strips of some columns.
+// In few dimensions a distance costs less than the memory to keep it, so they are formed again wherever they are
+// needed. In many they are kept as a matrix, while that is not too large; beyond, they are formed by strips of some
+// columns.
 
 namespace repel::detail {
 
@@ -41,7 +42,7 @@ class Distances {
     } else if constexpr (MedianRule<Rule>) {
       h = median(rule, points, points.count);
     } else {
-      h = rule(std::as_const(hold(points)), scratch_);
+      h = rule(hold(points), scratch_);
     }
     if (!(h > 0) || !(static_cast<Scalar>(1 / h) > 0) || !std::isfinite(static_cast<Scalar>(1 / h)))
       fail("bandwidth", "the rule returned ", h, ", but h must be positive and 1/h within the range of ",
@@ -49,14 +50,13 @@ class Distances {
     return h;
   }
 
-  /// The matrix of distances, its lower half; for the caller to use up.
-  Matrix<Scalar>& hold(const Points<Scalar>& points) {
-    if (!held_) distances<Metric>(points, points, parts_, matrix_);
-    held_ = true;
-    return matrix_;
+  /// The matrix of distances, its lower half, moved to the caller, who may give the memory back by recycle().
+  void hold_into(const Points<Scalar>& points, Matrix<Scalar>& out) {
+    hold(points);
+    out.swap(matrix_);
+    held_ = false;
   }
-  /// It has been used up.
-  void release() { held_ = false; }
+  void recycle(Matrix<Scalar>& memory) { matrix_.swap(memory); }
 
   /// Strip by strip, all distances to some of the points: body(first, strip, distances), where strip are the points
   /// first, first + 1 … and distances is n×|strip|, for the caller to use up.
@@ -70,6 +70,12 @@ class Distances {
   }
 
  private:
+  const Matrix<Scalar>& hold(const Points<Scalar>& points) {
+    if (!held_) distances<Metric>(points, points, parts_, matrix_);
+    held_ = true;
+    return matrix_;
+  }
+
   template <class Rule>
   double median(const Rule& rule, const Points<Scalar>& points, Index divisor_count) {
     const MedianPositions at = median_positions(points.count, Rule::counts_zeros);
@@ -144,10 +150,10 @@ class Distances {
   Scalar some_distance(const Points<Scalar>& points, std::size_t k) const {
     const auto n = static_cast<std::size_t>(points.count);
     const auto i = static_cast<Index>((k * 0x9E3779B97F4A7C15u >> 20) % n);
-    const auto j = static_cast<Index>((static_cast<std::size_t>(i) + 1 + (k * 0xD1B54A32D192ED03u >> 20) % (n - 1)) % n);
+    const auto j =
+        static_cast<Index>((static_cast<std::size_t>(i) + 1 + (k * 0xD1B54A32D192ED03u >> 20) % (n - 1)) % n);
     if (held_) return matrix_(std::max(i, j), std::min(i, j));
-    if (points.few())
-      return Metric::term((points.coordinates.row(i) - points.coordinates.row(j)).array()).sum();
+    if (points.few()) return Metric::term((points.coordinates.row(i) - points.coordinates.row(j)).array()).sum();
     return Metric::term((points.columns.col(i) - points.columns.col(j)).array()).sum();
   }
 

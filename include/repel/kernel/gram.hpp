@@ -6,6 +6,7 @@
 #include <repel/core/product.hpp>
 #include <repel/kernel/concepts.hpp>
 #include <repel/kernel/distances.hpp>
+#include <repel/kernel/pair_gram.hpp>
 #include <repel/kernel/sweep.hpp>
 
 #include <algorithm>
@@ -44,11 +45,8 @@ struct NoFactor {
 
 }  // namespace detail
 
-template <class K, class Scalar>
-class Gram;
-
-/// Kernels of a distance. In few dimensions everything but values() is one sweep over all pairs (sweep.hpp). In many, K is
-/// held while it is not too large, and used in matrix products; beyond, it is formed by strips of some columns.
+/// Kernels of a distance. In few dimensions everything but values() is one sweep over all pairs (sweep.hpp). In many, K
+/// is held while it is not too large, and used in matrix products; beyond, it is formed by strips of some columns.
 template <DistanceKernel K, class Scalar>
 class Gram<K, Scalar> {
   using Metric = MetricOf<K>;
@@ -59,6 +57,7 @@ class Gram<K, Scalar> {
   void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
     kernel_.emplace(kernel);
     points_.assign(x);
+    if (have_values_) distances_.recycle(one ? values_ : slopes_);
     bandwidth_ = distances_.bandwidth(kernel.bandwidth, points_);
     const Eigen::Array<Scalar, 1, 1> zero(Scalar(0));
     value_at_0_ = Eigen::Array<Scalar, 1, 1>(kernel_->phi(zero))(0);
@@ -89,12 +88,12 @@ class Gram<K, Scalar> {
 
   template <class Out>
   void attraction(Out& out) {
-    pull<detail::Sums{.pull = true}>(1, out);
+    pull(1, out);
   }
 
   template <class Out>
   void gradient_sum(Out& out) {
-    pull<detail::Sums{.pull = true}>(-1, out);
+    pull(-1, out);
   }
 
   template <class Out, class Sums>
@@ -181,8 +180,8 @@ class Gram<K, Scalar> {
     }
   }
 
-  /// In many dimensions and with squared distances G is a combination of the particles, G = X M. False where it is not, or
-  /// where there is more work in M than in X.
+  /// In many dimensions and with squared distances G is a combination of the particles, G = X M. False where it is not,
+  /// or where there is more work in M than in X.
   bool gradient_weights(Matrix<Scalar>& weights) {
     if constexpr (!std::same_as<Metric, SquaredEuclidean>) return false;
     if (points_.few() || points_.dim < count() / 2 || count() > detail::kHeldCount) return false;
@@ -203,9 +202,8 @@ class Gram<K, Scalar> {
   void combine(const Matrix<Scalar>& weights, Scalar c, Out& out) const {
     detail::product<Scalar>(points_.columns.topLeftCorner(points_.dim, count()), weights, out);
     if (c != 1)
-      detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
-        out.middleCols(first, width) *= c;
-      });
+      detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()),
+                             [&](Index first, Index width) { out.middleCols(first, width) *= c; });
   }
 
   void landmark_values(Index m, Matrix<Scalar>& to_all, Matrix<Scalar>& among) {
@@ -224,8 +222,9 @@ class Gram<K, Scalar> {
 
   Scalar trace() const { return value_at_0_ * static_cast<Scalar>(count()); }
 
-  /// out = (v K + G) / n, and returns the mean norm of the columns of G / n. In many dimensions v and −(2/h) x go through one
-  /// product, so that G by itself is not there: its norm is then a mean over 4 to 16 of the particles, evenly spread.
+  /// out = (v K + G) / n, and returns the mean norm of the columns of G / n. In many dimensions v and −(2/h) x go
+  /// through one product, so that G by itself is not there: its norm is then a mean over 4 to 16 of the particles,
+  /// evenly spread.
   template <class V, class Out>
   double stein_direction(const V& v, Out& out) {
     const Scalar weight = 1 / static_cast<Scalar>(count());
@@ -276,7 +275,8 @@ class Gram<K, Scalar> {
   void take_pull(int sign, Index from, bool minus, Out& out, const Factor& factor = {}) const {
     const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * inverse_bandwidth();
     for (Index j = 0; j < count(); ++j)
-      for (Index k = 0; k < points_.dim; ++k) out(k, j) = c * sweep_.totals(j, from + k) * static_cast<Scalar>(factor(j));
+      for (Index k = 0; k < points_.dim; ++k)
+        out(k, j) = c * sweep_.totals(j, from + k) * static_cast<Scalar>(factor(j));
   }
 
   template <class V>
@@ -296,8 +296,8 @@ class Gram<K, Scalar> {
 
   // --- in many dimensions -------------------------------------------------------------------------------------------
 
-  /// body(first, points, k, slopes) for blocks of columns of K and of φ′ that cover all of them, with zeros where a particle
-  /// meets itself: a particle does not pull on itself exactly, not up to rounding. One block, where K is held.
+  /// body(first, points, k, slopes) for blocks of columns of K and of φ′ that cover all of them, with zeros where a
+  /// particle meets itself: a particle does not pull on itself exactly, not up to rounding. One block, where K is held.
   template <class Body>
   void for_each_block(bool want_slopes, const Body& body) {
     if (count() <= detail::kHeldCount || held()) {
@@ -325,9 +325,7 @@ class Gram<K, Scalar> {
   void form_matrices(bool want_slopes) {
     if (have_values_ && (have_slopes_ || one || !want_slopes)) return;
     const Index n = count();
-    slopes_.swap(distances_.hold(points_));
-    distances_.release();
-    if constexpr (one) values_.swap(slopes_);
+    distances_.hold_into(points_, one ? values_ : slopes_);
     values_.resize(n, n);
     detail::Triangle(n, 12).for_each_tile([&](Index, Index first, Index rows, Index column, Index columns) {
       for (Index j = column; j < column + columns; ++j) {
@@ -358,7 +356,8 @@ class Gram<K, Scalar> {
   static void mirror_lower(Matrix<Scalar>& m) {
     detail::Triangle(m.cols(), 4).for_each_tile([&](Index, Index i, Index rows, Index j, Index columns) {
       if (i == j)
-        m.block(i, i, rows, rows).template triangularView<Eigen::StrictlyUpper>() = m.block(i, i, rows, rows).transpose();
+        m.block(i, i, rows, rows).template triangularView<Eigen::StrictlyUpper>() =
+            m.block(i, i, rows, rows).transpose();
       else
         for (Index c = 0; c < columns; c += 8)
           for (Index r = 0; r < rows; r += 8) {  // by small blocks, to be kind to the cache
@@ -384,17 +383,17 @@ class Gram<K, Scalar> {
     for_each_block(false, [&](Index first, const auto& at, auto& k, const auto&) {
       column_sums_ = k.colwise().sum().transpose();
       room_.resize(std::min(d, detail::kRowTile) * n, detail::thread_slots());
-      detail::parallel_blocks(d, k.cols(), static_cast<double>(n),
-                              [&](Index r, Index rows, Index j0, Index columns, Index slot) {
-        Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
-        for (Index i = 0; i < n; ++i)
-          sources.col(i) = weight * (v.col(i).segment(r, rows) - c * points_.columns.col(i).segment(r, rows));
-        auto block = out.block(r, first + j0, rows, columns);
-        block.noalias() = sources * k.middleCols(j0, columns);
-        for (Index j = 0; j < columns; ++j)
-          block.col(j) += (weight * value_at_0_) * v.col(first + j0 + j).segment(r, rows) +
-                          (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);
-      });
+      detail::parallel_blocks(
+          d, k.cols(), static_cast<double>(n), [&](Index r, Index rows, Index j0, Index columns, Index slot) {
+            Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
+            for (Index i = 0; i < n; ++i)
+              sources.col(i) = weight * (v.col(i).segment(r, rows) - c * points_.columns.col(i).segment(r, rows));
+            auto block = out.block(r, first + j0, rows, columns);
+            block.noalias() = sources * k.middleCols(j0, columns);
+            for (Index j = 0; j < columns; ++j)
+              block.col(j) += (weight * value_at_0_) * v.col(first + j0 + j).segment(r, rows) +
+                              (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);
+          });
       // G of some columns.
       Index found = 0;
       weighted_.resize(n, checked);
@@ -405,7 +404,8 @@ class Gram<K, Scalar> {
           checked_(found++) = j;
         }
       gradients_.resize(d, checked);
-      detail::product<Scalar>(points_.columns.topLeftCorner(d, n), weighted_.leftCols(found), gradients_.leftCols(found));
+      detail::product<Scalar>(points_.columns.topLeftCorner(d, n), weighted_.leftCols(found),
+                              gradients_.leftCols(found));
       for (Index t = 0; t < found; ++t)
         norms += static_cast<double>(
             (column_sums_(checked_(t)) * at.columns.col(checked_(t)).head(d) - gradients_.col(t)).norm());
@@ -413,10 +413,11 @@ class Gram<K, Scalar> {
     return static_cast<double>(c * weight) * norms / static_cast<double>(checked);
   }
 
-  template <detail::Sums wanted, class Out>
+  /// ± the attraction.
+  template <class Out>
   void pull(int sign, Out& out) {
     if (points_.few()) {
-      sweep<wanted>();
+      sweep<detail::Sums{.pull = true}>();
       take_pull(sign, 0, one, out);
     } else {
       for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
@@ -430,7 +431,8 @@ class Gram<K, Scalar> {
   void pull_block(const detail::Points<Scalar>& at, const Matrix<Scalar>& a, int sign, Out& out,
                   const Factor& factor = {}) {
     const Scalar c = static_cast<Scalar>(sign) * inverse_bandwidth();
-    detail::pull<Metric>(points_, at, a, [&](Index j) { return c * static_cast<Scalar>(factor(j)); }, room_, out);
+    detail::pull<Metric>(
+        points_, at, a, [&](Index j) { return c * static_cast<Scalar>(factor(j)); }, room_, out);
   }
 
   template <class Derived>
@@ -450,130 +452,6 @@ class Gram<K, Scalar> {
   Matrix<Scalar> values_, slopes_, weighted_, query_slopes_, room_, gradients_;
   Vector<Scalar> column_sums_;
   Eigen::Matrix<Index, Eigen::Dynamic, 1> checked_;
-};
-
-/// Any other kernel, pair by pair.
-template <PairKernel K, class Scalar>
-requires(!DistanceKernel<K>) class Gram<K, Scalar> {
- public:
-  template <class Derived>
-  void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
-    const Index n = x.cols();
-    kernel_.emplace(kernel);
-    x_ = x;
-    points_.assign(x);
-    bandwidth_ = distances_.bandwidth(kernel.bandwidth, points_);
-    values_.resize(n, n);
-    detail::parallel_for(n, static_cast<double>(n * x.rows()), [&](Index j) {
-      for (Index i = 0; i < n; ++i) values_(i, j) = kernel_->value(x_.col(i), x_.col(j), h());
-    });
-  }
-
-  double bandwidth() const { return bandwidth_; }
-  Index count() const { return x_.cols(); }
-  const Matrix<Scalar>& values() const { return values_; }
-
-  template <class Sums>
-  void sums(Sums& out) const {
-    out.resize(count());
-    for (Index j = 0; j < count(); ++j) out(j) = values_.col(j).sum();
-  }
-
-  template <class Out>
-  void attraction(Out& out) const {
-    sum(out, [&](auto column, Index i, Index j) { column += kernel_->gradient(x_.col(i), x_.col(j), h()); });
-  }
-
-  template <class Out, class Sums>
-  void attraction_over_sums(Out& out, Sums& s) const {
-    sums(s);
-    attraction(out);
-    for (Index j = 0; j < count(); ++j) out.col(j) *= 1 / s(j);
-  }
-
-  template <class Weights, class Out>
-  void attraction_shared(const Weights& w, Out& out) const {
-    sum(out,
-        [&](auto column, Index i, Index j) { column += (w(i) + w(j)) * kernel_->gradient(x_.col(i), x_.col(j), h()); });
-  }
-
-  template <class Weights, class Out>
-  void attraction(const Weights& w, Out& out) const {
-    sum(out,
-        [&](auto column, Index i, Index j) { column += w.coeff(i, j) * kernel_->gradient(x_.col(i), x_.col(j), h()); });
-  }
-
-  template <class Out>
-  void gradient_sum(Out& out) const {
-    sum(out, [&](auto column, Index j, Index k) { column += kernel_->gradient(x_.col(k), x_.col(j), h()); });
-  }
-
-  template <class V, class Out>
-  void product(const V& v, Out& out) const {
-    detail::product<Scalar>(v, values_, out);
-  }
-
-  template <class V, class Out, class G>
-  void product_and_gradient_sum(const V& v, Out& out, G& g) const {
-    product(v, out);
-    gradient_sum(g);
-  }
-
-  bool gradient_weights(Matrix<Scalar>&) const { return false; }
-  template <class Out>
-  void combine(const Matrix<Scalar>&, Scalar, Out&) const {}
-
-  void landmark_values(Index m, Matrix<Scalar>& to_all, Matrix<Scalar>& among) const {
-    to_all.resize(count(), m);
-    among.resize(m, m);
-    for (Index k = 0; k < m; ++k) to_all.col(k) = values_.col(k * count() / m);
-    for (Index k = 0; k < m; ++k) among.row(k) = to_all.row(k * count() / m);
-  }
-
-  Scalar trace() const { return values_.trace(); }
-
-  template <class V, class Out>
-  double stein_direction(const V& v, Out& out) {
-    gradients_.resize(x_.rows(), count());
-    product_and_gradient_sum(v, out, gradients_);
-    out = (out + gradients_) / static_cast<Scalar>(count());
-    return detail::mean_norm(gradients_) / static_cast<double>(count());
-  }
-
-  template <class Derived>
-  void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) const {
-    values.resize(x_.cols(), queries.cols());
-    for (Index j = 0; j < queries.cols(); ++j)
-      for (Index i = 0; i < x_.cols(); ++i) values(i, j) = kernel_->value(x_.col(i), queries.col(j), h());
-  }
-
-  template <class Derived>
-  void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values,
-                     Matrix<Scalar>& attraction) const {
-    values_at(queries, values);
-    attraction.setZero(queries.rows(), queries.cols());
-    for (Index j = 0; j < queries.cols(); ++j)
-      for (Index i = 0; i < x_.cols(); ++i) attraction.col(j) += kernel_->gradient(queries.col(j), x_.col(i), h());
-  }
-
- private:
-  Scalar h() const { return static_cast<Scalar>(bandwidth_); }
-
-  /// Column i of out = Σ_j of what add(column, i, j) adds to it. It adds in one expression: what a user's gradient
-  /// returns may refer to temporaries that do not outlive it.
-  template <class Out, class Add>
-  void sum(Out& out, const Add& add) const {
-    detail::parallel_for(x_.cols(), static_cast<double>(x_.size()), [&](Index i) {
-      out.col(i).setZero();
-      for (Index j = 0; j < x_.cols(); ++j) add(out.col(i), i, j);
-    });
-  }
-
-  std::optional<K> kernel_;
-  double bandwidth_ = 0;
-  Matrix<Scalar> x_, values_, gradients_;
-  detail::Points<Scalar> points_;
-  detail::Distances<MetricOf<K>, Scalar> distances_;
 };
 
 /// The kernel matrix of the columns of x, n×n.

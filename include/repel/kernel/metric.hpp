@@ -9,8 +9,9 @@
 
 // Distances between points, and sums of their gradients: all that a kernel φ(distance / h) needs to know about space.
 //
-// A metric is a sum over coordinates of term(x_k − y_k), whose derivative is slope_factor × direction(x_k − y_k). Distances
-// are formed from the differences themselves, which no cancellation can spoil (there is never a d×n×n tensor).
+// A metric is a sum over coordinates of term(x_k − y_k), whose derivative is slope_factor × direction(x_k − y_k).
+// Distances are formed from the differences themselves, which no cancellation can spoil (there is never a d×n×n
+// tensor).
 
 namespace repel {
 
@@ -67,8 +68,8 @@ struct Manhattan {
 
 namespace detail {
 
-/// The distances of 3×3 points over `depth` coordinates, added to out: nine sums in registers, each coordinate loaded once
-/// for three of them. A general matrix product is no faster, since it cannot use the symmetry.
+/// The distances of 3×3 points over `depth` coordinates, added to out: nine sums in registers, each coordinate loaded
+/// once for three of them. A general matrix product is no faster, since it cannot use the symmetry.
 template <class Metric, class Scalar>
 void add_distances_3x3(const Scalar* x, const Scalar* y, Index stride, Index depth, Scalar* out, Index out_stride) {
   using C = Chunk<Scalar>;
@@ -102,7 +103,8 @@ inline Index distance_block(Index count) { return count <= 72 ? whole(count, 3) 
 template <class Metric, class Scalar>
 void add_distances(const Points<Scalar>& x, Index i, Index rows, const Points<Scalar>& y, Index j, Index columns,
                    Index first, Index depth, bool diagonal, Index block, Scalar* out) {
-  constexpr Index slice = 2048 / static_cast<Index>(sizeof(Scalar));  // three points of this length stay in the nearest cache
+  constexpr Index slice =
+      2048 / static_cast<Index>(sizeof(Scalar));  // three points of this length stay in the nearest cache
   const Index stride = x.columns.rows(), end = std::min(first + depth, stride);
   for (Index k = first; k < end; k += slice)
     for (Index b = 0; b < columns; b += 3)
@@ -176,8 +178,8 @@ void pull_many(SquaredEuclidean, const Points<Scalar>& x, const Points<Scalar>& 
     auto block = out.block(r, first, rows, columns);
     block.noalias() = x.columns.block(r, 0, rows, x.count) * a.middleCols(first, columns);
     for (Index j = 0; j < columns; ++j)
-      block.col(j) = (2 * c(first + j)) *
-                     (room(first + j, 0) * y.columns.col(first + j).segment(r, rows) - block.col(j));
+      block.col(j) =
+          (2 * c(first + j)) * (room(first + j, 0) * y.columns.col(first + j).segment(r, rows) - block.col(j));
   });
 }
 
@@ -210,7 +212,8 @@ void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, cons
         s2 = add_signed(s2, weight, simd::ploadu<Packet>(source + 2 * P), y2);
         s3 = add_signed(s3, weight, simd::ploadu<Packet>(source + 3 * P), y3);
       }
-      simd::pstore(sums, s0), simd::pstore(sums + P, s1), simd::pstore(sums + 2 * P, s2), simd::pstore(sums + 3 * P, s3);
+      simd::pstore(sums, s0), simd::pstore(sums + P, s1), simd::pstore(sums + 2 * P, s2),
+          simd::pstore(sums + 3 * P, s3);
       for (Index r = 0; r < std::min(panel, x.dim - k); ++r) out(k + r, j) = c(j) * sums[r];
     }
   });
@@ -218,14 +221,15 @@ void pull_many(Manhattan, const Points<Scalar>& x, const Points<Scalar>& y, cons
 
 /// Column j of out = c(j) Σ_i a(i, j) ∇_{y_j} distance(x_i, y_j). `room` is scratch.
 template <class Metric, class Scalar, class Factor, class Out>
-void pull(const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, const Factor& c, Matrix<Scalar>& room,
-          Out& out) {
+void pull(const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a, const Factor& c,
+          Matrix<Scalar>& room, Out& out) {
   if (!x.few()) return pull_many(Metric{}, x, y, a, c, room, out);
   parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {
     for (Index j = first; j < first + width; ++j)
       for (Index k = 0; k < x.dim; ++k) {
         const auto difference = y.coordinates(j, k) - x.coordinates.col(k).head(x.count).array();
-        out(k, j) = c(j) * static_cast<Scalar>(Metric::slope_factor) * (a.col(j).array() * Metric::direction(difference)).sum();
+        out(k, j) =
+            c(j) * static_cast<Scalar>(Metric::slope_factor) * (a.col(j).array() * Metric::direction(difference)).sum();
       }
   });
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-// Points in the layout that suits their dimension: by coordinates in few dimensions, where a register holds one coordinate
-// of several points; by points in many, where it holds several coordinates of one point. Both are padded to whole registers,
-// so that loops need no special last pass.
+// Points in the layout that suits their dimension: by coordinates in few dimensions, where a register holds one
+// coordinate of several points; by points in many, where it holds several coordinates of one point. Both are padded to
+// whole registers, so that loops need no special last pass.
 
 namespace repel::detail {
 
@@ -34,9 +34,9 @@ struct Points {
 
   bool few() const { return dim <= kFewDimensions; }
 
-  /// Distances do not change under a common shift, but rounding does: sums such as z_j Σ a − Σ a z lose every digit in float
-  /// when the points lie far from the origin. So the points are shifted by their mean, formed around the first of them:
-  /// it is exact, and all points are exactly 0, when all coincide.
+  /// Distances do not change under a common shift, but rounding does: sums such as z_j Σ a − Σ a z lose every digit in
+  /// float when the points lie far from the origin. So the points are shifted by their mean, formed around the first of
+  /// them: it is exact, and all points are exactly 0, when all coincide.
   template <class Derived>
   void assign(const Eigen::MatrixBase<Derived>& points) {
     dim = points.rows();
@@ -45,13 +45,15 @@ struct Points {
     shape_columns();
     origin.resize(dim);
     const Scalar weight = 1 / static_cast<Scalar>(count);
-    parallel_blocks(dim, 1, 2 * static_cast<double>(count), [&](Index r, Index rows, Index, Index) {  // once through memory
-      auto mean = origin.segment(r, rows);
-      const auto first = points.col(0).segment(r, rows);
-      mean = first;
-      for (Index j = 1; j < count; ++j) mean += (points.col(j).segment(r, rows) - first) * weight;
-      for (Index j = 0; j < count; ++j) columns.col(j).segment(r, rows) = points.col(j).segment(r, rows) - mean;
-    });
+    parallel_blocks(dim, 1, 2 * static_cast<double>(count),
+                    [&](Index r, Index rows, Index, Index) {  // once through memory
+                      auto mean = origin.segment(r, rows);
+                      const auto first = points.col(0).segment(r, rows);
+                      mean = first;
+                      for (Index j = 1; j < count; ++j) mean += (points.col(j).segment(r, rows) - first) * weight;
+                      for (Index j = 0; j < count; ++j)
+                        columns.col(j).segment(r, rows) = points.col(j).segment(r, rows) - mean;
+                    });
   }
 
   /// Other points, shifted in the same way.
@@ -73,7 +75,8 @@ struct Points {
     count = m;
     if (few()) {
       coordinates.resize(whole(m, kChunk<Scalar>), dim);
-      for (Index k = 0; k < coordinates.rows(); ++k) coordinates.row(k) = from.coordinates.row(pick(std::min(k, m - 1)));
+      for (Index k = 0; k < coordinates.rows(); ++k)
+        coordinates.row(k) = from.coordinates.row(pick(std::min(k, m - 1)));
     } else {
       columns.resize(from.columns.rows(), whole(m, kGroup));
       for (Index k = 0; k < m; ++k) columns.col(k) = from.columns.col(pick(k));

@@ -14,11 +14,11 @@
 
 // Order statistics of a stream of distances that is never stored nor sorted.
 //
-// A pass over the stream counts what lies below a bracket [a, b] and collects what lies in it. If the counts say that the
-// wanted positions are among the collected values, these few are searched, and the answer is exact: the very value that
-// sorting everything would give. If not, the counts narrow the search down, and another pass is made. Where the bracket
-// comes from does not matter for the result, so it is guessed: from a sample at first, then from the last answer, since
-// particles move little in a step. One pass is then enough.
+// A pass over the stream counts what lies below a bracket [a, b] and collects what lies in it. If the counts say that
+// the wanted positions are among the collected values, these few are searched, and the answer is exact: the very value
+// that sorting everything would give. If not, the counts narrow the search down, and another pass is made. Where the
+// bracket comes from does not matter for the result, so it is guessed: from a sample at first, then from the last
+// answer, since particles move little in a step. One pass is then enough.
 
 namespace repel::detail {
 
@@ -27,10 +27,11 @@ class Selection {
  public:
   /// The mean of the values at positions low and high (low ≤ high ≤ low + 1) of `count` non-negative values in order.
   ///   tasks                 how many parts the stream has
-  ///   pass(consume)         calls consume(task, values, how_many) for all parts of all tasks; entries of +∞ do not count
-  ///   sample(k)             any of the values, for k = 0 … sample_size − 1; used for guessing alone
+  ///   pass(consume)         calls consume(task, values, how_many) for all parts of all tasks; entries of +∞ do not
+  ///   count sample(k)             any of the values, for k = 0 … sample_size − 1; used for guessing alone
   template <class Pass, class Sample>
-  double middle(std::size_t count, std::size_t low, std::size_t high, Index tasks, const Pass& pass, const Sample& sample) {
+  double middle(std::size_t count, std::size_t low, std::size_t high, Index tasks, const Pass& pass,
+                const Sample& sample) {
     collected_.resize(static_cast<std::size_t>(tasks));
     if (count <= kCollectAll) return middle_of_all(low, high, pass);
     if (!warm_) guess_from_sample(count, high, sample);
@@ -81,7 +82,7 @@ class Selection {
       if (part.stored < limit) part.values[part.stored++] = value;
     };
     const Packet low = simd::pset1<Packet>(a), high = simd::pset1<Packet>(b), one = simd::pset1<Packet>(Scalar(1));
-    constexpr Index group = 4 * P;  // tested together for values to keep
+    constexpr Index group = 4 * P;                  // tested together for values to keep
     Packet below = simd::pset1<Packet>(Scalar(0));  // whole numbers, exact: a run is short
     const auto look = [&](Index at) {
       const Packet u = simd::ploadu<Packet>(values + at);
@@ -130,7 +131,8 @@ class Selection {
     gathered_.clear();
     gathered_.reserve(collected_.size() * collected_.front().values.size());
     for (const Part& part : collected_)
-      gathered_.insert(gathered_.end(), part.values.begin(), part.values.begin() + static_cast<std::ptrdiff_t>(part.stored));
+      gathered_.insert(gathered_.end(), part.values.begin(),
+                       part.values.begin() + static_cast<std::ptrdiff_t>(part.stored));
   }
 
   /// The value at `position`, and the one before it, at `other`, if it is at hand.
@@ -193,9 +195,11 @@ class Selection {
     std::sort(gathered_.begin(), gathered_.end());
     const auto at = static_cast<std::ptrdiff_t>(static_cast<double>(position) / static_cast<double>(count) *
                                                 static_cast<double>(size));
-    const auto margin = static_cast<std::ptrdiff_t>(1.5 * std::sqrt(static_cast<double>(size)));  // three standard deviations
+    const auto margin =
+        static_cast<std::ptrdiff_t>(1.5 * std::sqrt(static_cast<double>(size)));  // three standard deviations
     const auto pick = [&](std::ptrdiff_t k) {
-      return gathered_[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(k, 0, static_cast<std::ptrdiff_t>(size) - 1))];
+      return gathered_[static_cast<std::size_t>(
+          std::clamp<std::ptrdiff_t>(k, 0, static_cast<std::ptrdiff_t>(size) - 1))];
     };
     a_ = pick(at - margin), b_ = pick(at + margin);
   }
@@ -203,7 +207,8 @@ class Selection {
   /// The bracket for the next time, around where the answer is moving to.
   void remember(Scalar value, std::size_t count) {
     // As wide as the answer has moved, but not for fewer values than some, nor for more than there is room for.
-    const auto most = 0.25 * static_cast<double>(room(count)), least = std::min(most, 16 + static_cast<double>(count) / 1e4);
+    const auto most = 0.25 * static_cast<double>(room(count)),
+               least = std::min(most, 16 + static_cast<double>(count) / 1e4);
     const Scalar moved = warm_ ? value - last_ : Scalar(0);
     const double wanted = warm_ ? std::clamp(2 * density_ * std::abs(static_cast<double>(moved)), least, most) : most;
     const auto half = static_cast<Scalar>(0.5 * wanted / density_);
@@ -211,7 +216,8 @@ class Selection {
       warm_ = false;
       return;
     }
-    a_ = std::max<Scalar>(0, value + moved - half), b_ = std::min(value + moved + half, std::numeric_limits<Scalar>::max() / 8);
+    a_ = std::max<Scalar>(0, value + moved - half),
+    b_ = std::min(value + moved + half, std::numeric_limits<Scalar>::max() / 8);
     if (!(a_ <= b_)) a_ = 0;
     last_ = value;
     warm_ = true;

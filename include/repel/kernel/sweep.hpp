@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-// One sweep over all pairs of points in few dimensions: distance, kernel and sums while the values are in registers. K is
-// never stored, and each distance and exponential serves both of its points.
+// One sweep over all pairs of points in few dimensions: distance, kernel and sums while the values are in registers. K
+// is never stored, and each distance and exponential serves both of its points.
 
 namespace repel::detail {
 
@@ -22,18 +22,20 @@ struct Sums {
 /// The buffers of a sweep.
 template <class Scalar>
 struct SweepBuffers {
-  Matrix<Scalar> totals;   ///< a row per point (padded like the coordinates) and a column per sum: values, pull, product
-  Matrix<Scalar> tasks;    ///< the same for each task, side by side
+  Matrix<Scalar> totals;  ///< a row per point (padded like the coordinates) and a column per sum: values, pull, product
+  Matrix<Scalar> tasks;   ///< the same for each task, side by side
   Matrix<Scalar> sources;  ///< v, a row per point, padded with zeros
   Matrix<Scalar> weights;  ///< w
 };
 
 /// Kernels with φ′ = −φ say so, and one array serves for both.
 template <class Kernel>
-inline constexpr bool kSlopeIsMinusValue = requires { requires Kernel::slope_is_minus_value; };
+inline constexpr bool kSlopeIsMinusValue = requires {
+  requires Kernel::slope_is_minus_value;
+};
 
-/// out[i − begin] = distance(x_i, x_j) for i from begin to end, both whole chunks. Compiled for a dimension known at compile
-/// time (D) or any (Dynamic).
+/// out[i − begin] = distance(x_i, x_j) for i from begin to end, both whole chunks. Compiled for a dimension known at
+/// compile time (D) or any (Dynamic).
 template <int D, class Metric, class Scalar>
 void distance_run(const Points<Scalar>& points, Index j, Index begin, Index end, Scalar* out) {
   using C = Chunk<Scalar>;
@@ -49,9 +51,9 @@ void distance_run(const Points<Scalar>& points, Index j, Index begin, Index end,
   }
 }
 
-/// The pairs of `together` points j, j + 1 … with those of one tile of rows. Three short loops with the values between them in
-/// the nearest cache: in one long loop the processor would wait for its own results. Two points at once share what is
-/// loaded and stored for each row.
+/// The pairs of `together` points j, j + 1 … with those of one tile of rows. Three short loops with the values between
+/// them in the nearest cache: in one long loop the processor would wait for its own results. Two points at once share
+/// what is loaded and stored for each row.
 template <Sums wanted, int D, int together, class Metric, class Kernel, class Scalar>
 void sweep_columns(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
                    Scalar* sums, Index first_row, Index rows, Index j) {
@@ -164,7 +166,8 @@ void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& po
 template <Sums wanted, class Metric, class Kernel, class Scalar>
 void sweep(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, SweepBuffers<Scalar>& buffers) {
   const Index stride = points.coordinates.rows();
-  const Index channels = (wanted.values ? 1 : 0) + (wanted.pull ? points.dim : 0) + (wanted.product ? buffers.sources.cols() : 0);
+  const Index channels =
+      (wanted.values ? 1 : 0) + (wanted.pull ? points.dim : 0) + (wanted.product ? buffers.sources.cols() : 0);
   const Triangle triangle(points.count, static_cast<double>(10 + 2 * points.dim));
   const Index tasks = triangle.tasks();
   buffers.totals.setZero(stride, channels);

@@ -9,8 +9,8 @@
 // All pairs of n points, each once: the lower triangle of an n×n matrix, cut into square tiles and these into tasks.
 //
 // A pair (i, j) acts on both i and j, so tiles that run at the same time would write the same sums. Each task therefore
-// sums up on its own, and the tasks' sums are added in order. How many tasks there are follows from n alone: the bits are
-// the same for any number of threads.
+// sums up on its own, and the tasks' sums are added in order. How many tasks there are follows from n alone: the bits
+// are the same for any number of threads.
 
 namespace repel::detail {
 

@@ -36,8 +36,9 @@ struct Adam {
     const double t = static_cast<double>(step);
     const auto rate = static_cast<Scalar>(learning_rate / (1 - std::pow(beta1, t)));
     const auto correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(beta2, t)));
-    const auto b1 = static_cast<Scalar>(beta1), b2 = static_cast<Scalar>(beta2), one_b1 = static_cast<Scalar>(1 - beta1),
-               one_b2 = static_cast<Scalar>(1 - beta2), eps = detail::positive_epsilon<Scalar>(epsilon);
+    const auto b1 = static_cast<Scalar>(beta1), b2 = static_cast<Scalar>(beta2),
+               one_b1 = static_cast<Scalar>(1 - beta1), one_b2 = static_cast<Scalar>(1 - beta2),
+               eps = detail::positive_epsilon<Scalar>(epsilon);
     detail::for_each_run(particles.size(), [&](Index first, Index count) {
       auto mean = detail::entries(memory.mean, first, count), square = detail::entries(memory.square, first, count),
            moved = detail::entries(particles, first, count);

@@ -24,7 +24,7 @@ struct Svgd {
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     using Scalar = typename Z::Scalar;
     w.gram.update(kernel, z);
-    if constexpr (std::same_as<Pull, SamePlace> && std::same_as<Phi, Matrix<Scalar>>) {
+    if constexpr (std::same_as<Pull, SamePlace> && !Phi::IsRowMajor) {
       const double repulsion = w.gram.stein_direction(s, phi);
       return {w.gram.bandwidth(), detail::mean_norm(s), repulsion};
     } else {

@@ -24,7 +24,7 @@ struct Wgd {
   template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
   Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
     w.gram.update(estimator.kernel, z);
-    if constexpr (std::same_as<Pull, SamePlace> && std::same_as<Phi, Matrix<typename Z::Scalar>>) {
+    if constexpr (std::same_as<Pull, SamePlace> && !Phi::IsRowMajor) {
       const SolveInfo solve = score(w, phi);  // in place
       const auto [driving, repulsion] = detail::subtract_and_norms(s, phi, phi);
       return {w.gram.bandwidth(), driving, repulsion, solve};

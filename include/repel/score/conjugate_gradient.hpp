@@ -12,8 +12,8 @@
 
 namespace repel::detail {
 
-/// Solves X (K + ηI) = B for a d×n matrix B by conjugate gradients, all rows at once and K never formed. The preconditioner
-/// is the Nyström approximation of K from some of the particles, K ≈ B Bᵀ.
+/// Solves X (K + ηI) = B for a d×n matrix B by conjugate gradients, all rows at once and K never formed. The
+/// preconditioner is the Nyström approximation of K from some of the particles, K ≈ B Bᵀ.
 template <class Scalar>
 class ConjugateGradient {
  public:

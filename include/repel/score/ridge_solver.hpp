@@ -57,9 +57,10 @@ class RidgeSolver {
       const Index width = std::min(panel, n - j), below = n - j - width;
       auto diagonal = factor_.block(j, j, width, width);
       bool positive = true;
-      parallel_for(1, static_cast<double>(width * width * width), [&](Index) {  // in a region, where Eigen keeps to one thread
-        positive = Eigen::LLT<Eigen::Ref<Matrix<Scalar>>>(diagonal).info() == Eigen::Success;
-      });
+      parallel_for(1, static_cast<double>(width * width * width),
+                   [&](Index) {  // in a region, where Eigen keeps to one thread
+                     positive = Eigen::LLT<Eigen::Ref<Matrix<Scalar>>>(diagonal).info() == Eigen::Success;
+                   });
       if (!positive) return false;
       const auto lower = std::as_const(factor_).block(j, j, width, width).template triangularView<Eigen::Lower>();
       auto column = factor_.block(j + width, j, below, width);

@@ -13,8 +13,8 @@ struct AutoSolver {};
 /// Holds K and factorises it, n² memory and n³ work.
 struct DenseSolver {};
 
-/// Never holds K: preconditioned conjugate gradients for SGE and for SSGE with all eigenpairs, subspace iteration for SSGE with
-/// some of them. A step that does not reach the tolerance says so in its info, and goes on with what it has.
+/// Never holds K: preconditioned conjugate gradients for SGE and for SSGE with all eigenpairs, subspace iteration for
+/// SSGE with some of them. A step that does not reach the tolerance says so in its info, and goes on with what it has.
 struct IterativeSolver {
   double tolerance = 1e-6;     ///< of the residual relative to the right-hand side; at least some 1e-5 in float
   Index max_iterations = 200;  ///< products with K

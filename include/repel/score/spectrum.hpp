@@ -9,7 +9,8 @@
 // How many of the eigenpairs of K + ηI the spectral estimator keeps. A choice is a value with
 //   Index keep(ascending) const                           given all eigenvalues
 //   std::optional<Index> known_count() const              if it does not depend on them
-//   std::optional<Index> keep_of_largest(ascending, total, n) const   given some of the largest, the sum of all and their
+//   std::optional<Index> keep_of_largest(ascending, total, n) const   given some of the largest, the sum of all and
+//   their
 //                                                         number; nothing, if these do not tell
 
 namespace repel {
@@ -50,7 +51,8 @@ struct SpectrumFraction {
 
   template <class Eigenvalues>
   Index keep(const Eigenvalues& ascending) const {
-    return keep_of_largest(ascending, static_cast<double>(ascending.sum()), ascending.size()).value_or(ascending.size());
+    return keep_of_largest(ascending, static_cast<double>(ascending.sum()), ascending.size())
+        .value_or(ascending.size());
   }
   std::optional<Index> known_count() const { return {}; }
   template <class Eigenvalues>

@@ -14,9 +14,9 @@
 
 namespace repel::detail {
 
-/// The largest eigenpairs of K, which is never formed: some vectors more than wanted are multiplied by K again and again,
-/// and the eigenpairs read off in the space they span. They start from columns of K, so they are good from the beginning: the
-/// spectrum of a kernel falls quickly.
+/// The largest eigenpairs of K, which is never formed: some vectors more than wanted are multiplied by K again and
+/// again, and the eigenpairs read off in the space they span. They start from columns of K, so they are good from the
+/// beginning: the spectrum of a kernel falls quickly.
 template <class Scalar>
 class SubspaceIteration {
  public:
@@ -44,7 +44,8 @@ class SubspaceIteration {
       values_ = eigen_.eigenvalues();
       info.residual = 0;
       for (Index k = p - wanted; k < p; ++k)
-        info.residual = std::max(info.residual, static_cast<double>((image_.row(k) - values_(k) * basis_.row(k)).norm()));
+        info.residual =
+            std::max(info.residual, static_cast<double>((image_.row(k) - values_(k) * basis_.row(k)).norm()));
       info.residual /= static_cast<double>(std::max(values_(p - 1), std::numeric_limits<Scalar>::min()));
       if (info.residual <= tolerance || info.iterations >= settings.max_iterations) break;
       basis_.swap(image_);
