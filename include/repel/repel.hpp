@@ -29,6 +29,7 @@
 #include <repel/kernel/distances.hpp>
 #include <repel/kernel/gram.hpp>
 #include <repel/kernel/imq.hpp>
+#include <repel/kernel/kernel_matrix.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/metric.hpp>

@@ -5,13 +5,11 @@
 #include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>
 #include <repel/kernel/concepts.hpp>
-#include <repel/kernel/distances.hpp>
+#include <repel/kernel/kernel_matrix.hpp>
 #include <repel/kernel/pair_gram.hpp>
 #include <repel/kernel/sweep.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 
 // The narrow waist between kernels and everything above them. For one set of particles x_1 … x_n, Gram gives
@@ -55,33 +53,23 @@ class Gram<K, Scalar> {
  public:
   template <class Derived>
   void update(const K& kernel, const Eigen::MatrixBase<Derived>& x) {
-    kernel_.emplace(kernel);
-    points_.assign(x);
-    if (have_values_) distances_.recycle(one ? values_ : slopes_);
-    bandwidth_ = distances_.bandwidth(kernel.bandwidth, points_);
-    const Eigen::Array<Scalar, 1, 1> zero(Scalar(0));
-    value_at_0_ = Eigen::Array<Scalar, 1, 1>(kernel_->phi(zero))(0);
-    have_values_ = have_slopes_ = false;
+    matrix_.forget(field_);
+    field_.measure(kernel, x);
   }
 
-  double bandwidth() const { return bandwidth_; }
-  Index count() const { return points_.count; }
-
-  const Matrix<Scalar>& values() {
-    form_matrices(false);
-    values_.diagonal().setConstant(value_at_0_);
-    return values_;
-  }
+  double bandwidth() const { return field_.bandwidth; }
+  Index count() const { return field_.points.count; }
+  const Matrix<Scalar>& values() { return matrix_.values(field_); }
 
   template <class Sums>
   void sums(Sums& out) {
     out.resize(count());
-    if (points_.few()) {
+    if (field_.points.few()) {
       sweep<detail::Sums{.values = true}>();
-      out = (sweep_.totals.col(0).head(count()).array() + value_at_0_).matrix();
+      out = (sweep_.totals.col(0).head(count()).array() + field_.value_at_0).matrix();
     } else {
       for_each_block(false, [&](Index first, const auto&, auto& k, const auto&) {
-        for (Index j = 0; j < k.cols(); ++j) out(first + j) = k.col(j).sum() + value_at_0_;
+        for (Index j = 0; j < k.cols(); ++j) out(first + j) = k.col(j).sum() + field_.value_at_0;
       });
     }
   }
@@ -99,13 +87,13 @@ class Gram<K, Scalar> {
   template <class Out, class Sums>
   void attraction_over_sums(Out& out, Sums& s) {
     s.resize(count());
-    if (points_.few()) {
+    if (field_.points.few()) {
       sweep<detail::Sums{.values = true, .pull = true}>();
-      for (Index j = 0; j < count(); ++j) s(j) = sweep_.totals(j, 0) + value_at_0_;
+      for (Index j = 0; j < count(); ++j) s(j) = sweep_.totals(j, 0) + field_.value_at_0;
       take_pull(1, 1, one, out, [&](Index j) { return 1 / s(j); });
     } else {
       for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
-        for (Index j = 0; j < k.cols(); ++j) s(first + j) = k.col(j).sum() + value_at_0_;
+        for (Index j = 0; j < k.cols(); ++j) s(first + j) = k.col(j).sum() + field_.value_at_0;
         auto part = out.middleCols(first, k.cols());
         pull_block(at, one ? k : slopes, one ? -1 : 1, part, [&](Index j) { return 1 / s(first + j); });
       });
@@ -114,8 +102,8 @@ class Gram<K, Scalar> {
 
   template <class Weights, class Out>
   void attraction_shared(const Weights& w, Out& out) {
-    if (points_.few()) {
-      sweep_.weights.setZero(points_.coordinates.rows(), 1);
+    if (field_.points.few()) {
+      sweep_.weights.setZero(field_.points.coordinates.rows(), 1);
       for (Index i = 0; i < count(); ++i) sweep_.weights(i, 0) = w(i);
       sweep<detail::Sums{.pull = true, .weighted = true}>();
       take_pull(1, 0, false, out);
@@ -135,16 +123,15 @@ class Gram<K, Scalar> {
 
   template <class Weights, class Out>
   void attraction(const Weights& weights, Out& out) {
-    form_matrices(true);
-    const Matrix<Scalar>& a = one ? values_ : slopes_;
+    const Matrix<Scalar>& a = matrix_.slopes(field_);
     weighted_.noalias() = a.cwiseProduct(weights);
     weighted_.diagonal().setZero();
-    pull_block(points_, weighted_, one ? -1 : 1, out);
+    pull_block(field_.points, weighted_, one ? -1 : 1, out);
   }
 
   template <class V, class Out>
   void product(const V& v, Out& out) {
-    if (points_.few() && v.rows() <= 64 && !held()) {
+    if (field_.points.few() && v.rows() <= 64 && !matrix_.held()) {
       for (Index first = 0; first < v.rows(); first += detail::kFewDimensions) {
         const Index rows = std::min(detail::kFewDimensions, v.rows() - first);
         const auto part = v.middleRows(first, rows);
@@ -164,11 +151,11 @@ class Gram<K, Scalar> {
 
   template <class V, class Out, class G>
   void product_and_gradient_sum(const V& v, Out& out, G& g) {
-    if (points_.few() && v.rows() <= detail::kFewDimensions) {
+    if (field_.points.few() && v.rows() <= detail::kFewDimensions) {
       set_sources(v);
       sweep<detail::Sums{.pull = true, .product = true}>();
       take_pull(-1, 0, one, g);
-      take_product(v, points_.dim, out);
+      take_product(v, field_.points.dim, out);
     } else {
       for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
         auto part = out.middleCols(first, k.cols());
@@ -184,10 +171,9 @@ class Gram<K, Scalar> {
   /// or where there is more work in M than in X.
   bool gradient_weights(Matrix<Scalar>& weights) {
     if constexpr (!std::same_as<Metric, SquaredEuclidean>) return false;
-    if (points_.few() || points_.dim < count() / 2 || count() > detail::kHeldCount) return false;
-    form_matrices(true);
-    const Scalar c = (one ? -2 : 2) * inverse_bandwidth();  // G_j = 2/h Σ_i φ′_ij (x_i − x_j)
-    const Matrix<Scalar>& a = one ? values_ : slopes_;
+    if (field_.points.few() || field_.points.dim < count() / 2 || count() > detail::kHeldCount) return false;
+    const Scalar c = (one ? -2 : 2) * field_.inverse_bandwidth();  // G_j = 2/h Σ_i φ′_ij (x_i − x_j)
+    const Matrix<Scalar>& a = matrix_.slopes(field_);
     weights.resize(count(), count());
     detail::parallel_tiles(count(), 16, static_cast<double>(count()), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) {
@@ -200,7 +186,7 @@ class Gram<K, Scalar> {
   }
   template <class Out>
   void combine(const Matrix<Scalar>& weights, Scalar c, Out& out) const {
-    detail::product<Scalar>(points_.columns.topLeftCorner(points_.dim, count()), weights, out);
+    detail::product<Scalar>(field_.points.columns.topLeftCorner(field_.points.dim, count()), weights, out);
     if (c != 1)
       detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()),
                              [&](Index first, Index width) { out.middleCols(first, width) *= c; });
@@ -208,19 +194,19 @@ class Gram<K, Scalar> {
 
   void landmark_values(Index m, Matrix<Scalar>& to_all, Matrix<Scalar>& among) {
     const auto landmark = [&](Index k) { return k * count() / m; };
-    queries_.take(points_, m, landmark);
-    detail::distances<Metric>(points_, queries_, room_, to_all);
+    queries_.take(field_.points, m, landmark);
+    detail::distances<Metric>(field_.points, queries_, room_, to_all);
     detail::parallel_tiles(m, 4, static_cast<double>(10 * count()), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) {
-        to_all.col(j) = scaled(to_all.col(j).array());
-        to_all.col(j) = kernel_->phi(to_all.col(j).array());
+        to_all.col(j) = field_.scaled(to_all.col(j).array());
+        to_all.col(j) = field_.kernel->phi(to_all.col(j).array());
       }
     });
     among.resize(m, m);
     for (Index k = 0; k < m; ++k) among.row(k) = to_all.row(landmark(k));
   }
 
-  Scalar trace() const { return value_at_0_ * static_cast<Scalar>(count()); }
+  Scalar trace() const { return field_.value_at_0 * static_cast<Scalar>(count()); }
 
   /// out = (v K + G) / n, and returns the mean norm of the columns of G / n. In many dimensions v and −(2/h) x go
   /// through one product, so that G by itself is not there: its norm is then a mean over 4 to 16 of the particles,
@@ -229,8 +215,8 @@ class Gram<K, Scalar> {
   double stein_direction(const V& v, Out& out) {
     const Scalar weight = 1 / static_cast<Scalar>(count());
     if constexpr (one && std::same_as<Metric, SquaredEuclidean>)
-      if (!points_.few()) return stein_direction_by_one_product(v, weight, out);
-    gradients_.resize(points_.dim, count());
+      if (!field_.points.few()) return stein_direction_by_one_product(v, weight, out);
+    gradients_.resize(field_.points.dim, count());
     product_and_gradient_sum(v, out, gradients_);
     detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) out.col(j) = (out.col(j) + gradients_.col(j)) * weight;
@@ -241,144 +227,70 @@ class Gram<K, Scalar> {
   template <class Derived>
   void values_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values) {
     scaled_distances_at(queries);
-    values = kernel_->phi(query_slopes_.array()).matrix();
+    values = field_.kernel->phi(query_slopes_.array()).matrix();
   }
 
   template <class Derived>
   void attraction_at(const Eigen::MatrixBase<Derived>& queries, Matrix<Scalar>& values, Matrix<Scalar>& attraction) {
     values_at(queries, values);
     auto u = query_slopes_.array();
-    u = kernel_->phi_prime(u, values.array());
+    u = field_.kernel->phi_prime(u, values.array());
     attraction.resize(queries.rows(), queries.cols());
     pull_block(queries_, query_slopes_, 1, attraction);
   }
 
  private:
-  Scalar inverse_bandwidth() const { return static_cast<Scalar>(1 / bandwidth_); }
-  bool held() const { return have_values_; }
-
-  /// distance / h, kept finite so that tails such as (1 + √u) exp(−√u) end in 0 and not in ∞·0.
-  template <class Array>
-  auto scaled(const Array& distance) const {
-    return (distance * inverse_bandwidth()).min(std::numeric_limits<Scalar>::max() / 8);
-  }
-
   // --- in few dimensions --------------------------------------------------------------------------------------------
 
   template <detail::Sums wanted>
   void sweep() {
-    detail::sweep<wanted, Metric>(*kernel_, inverse_bandwidth(), points_, sweep_);
+    detail::sweep<wanted, Metric>(*field_.kernel, field_.inverse_bandwidth(), field_.points, sweep_);
   }
 
   /// The pull among the totals, from column `from` on; `minus`: it was formed with k in place of φ′ = −k.
   template <class Out, class Factor = detail::NoFactor>
   void take_pull(int sign, Index from, bool minus, Out& out, const Factor& factor = {}) const {
-    const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * inverse_bandwidth();
+    const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * field_.inverse_bandwidth();
     for (Index j = 0; j < count(); ++j)
-      for (Index k = 0; k < points_.dim; ++k)
+      for (Index k = 0; k < field_.points.dim; ++k)
         out(k, j) = c * sweep_.totals(j, from + k) * static_cast<Scalar>(factor(j));
   }
 
   template <class V>
   void set_sources(const V& v) {
-    sweep_.sources.resize(points_.coordinates.rows(), v.rows());
+    sweep_.sources.resize(field_.points.coordinates.rows(), v.rows());
     for (Index k = 0; k < v.rows(); ++k) {
       for (Index i = 0; i < count(); ++i) sweep_.sources(i, k) = v(k, i);
-      sweep_.sources.col(k).tail(points_.coordinates.rows() - count()).setZero();
+      sweep_.sources.col(k).tail(field_.points.coordinates.rows() - count()).setZero();
     }
   }
 
   template <class V, class Out>
   void take_product(const V& v, Index from, Out& out) const {
     for (Index j = 0; j < count(); ++j)
-      for (Index k = 0; k < v.rows(); ++k) out(k, j) = sweep_.totals(j, from + k) + value_at_0_ * v(k, j);
+      for (Index k = 0; k < v.rows(); ++k) out(k, j) = sweep_.totals(j, from + k) + field_.value_at_0 * v(k, j);
   }
 
   // --- in many dimensions -------------------------------------------------------------------------------------------
 
-  /// body(first, points, k, slopes) for blocks of columns of K and of φ′ that cover all of them, with zeros where a
-  /// particle meets itself: a particle does not pull on itself exactly, not up to rounding. One block, where K is held.
+  /// See KernelMatrix; the blocks have zeros where a particle meets itself.
   template <class Body>
   void for_each_block(bool want_slopes, const Body& body) {
-    if (count() <= detail::kHeldCount || held()) {
-      form_matrices(want_slopes);
-      values_.diagonal().setZero();
-      body(0, points_, values_, slopes_);
-      return;
-    }
-    distances_.for_each_strip(points_, [&](Index first, const auto& at, Matrix<Scalar>& u) {
-      values_.resize(u.rows(), u.cols());
-      detail::parallel_tiles(u.cols(), 4, static_cast<double>(10 * u.rows()), [&](Index begin, Index width) {
-        for (Index j = begin; j < begin + width; ++j) {
-          u.col(j) = scaled(u.col(j).array());
-          values_.col(j) = kernel_->phi(u.col(j).array());
-          if constexpr (!one)
-            if (want_slopes) u.col(j) = kernel_->phi_prime(u.col(j).array(), values_.col(j).array());
-          values_(first + j, j) = u(first + j, j) = 0;
-        }
-      });
-      body(first, at, values_, u);
-    });
-  }
-
-  /// K, and φ′ where it is wanted and not −K. K is symmetric: half of the exponentials are enough.
-  void form_matrices(bool want_slopes) {
-    if (have_values_ && (have_slopes_ || one || !want_slopes)) return;
-    const Index n = count();
-    distances_.hold_into(points_, one ? values_ : slopes_);
-    values_.resize(n, n);
-    detail::Triangle(n, 12).for_each_tile([&](Index, Index first, Index rows, Index column, Index columns) {
-      for (Index j = column; j < column + columns; ++j) {
-        const Index top = std::max(first, j), height = first + rows - top;
-        if (height <= 0) continue;
-        auto k = values_.col(j).segment(top, height).array();
-        if constexpr (one) {
-          k = scaled(k);
-          k = kernel_->phi(k);
-        } else {
-          auto u = slopes_.col(j).segment(top, height).array();
-          u = scaled(u);
-          k = kernel_->phi(u);
-          u = kernel_->phi_prime(u, k);
-        }
-      }
-    });
-    values_.diagonal().setZero();
-    mirror_lower(values_);
-    if constexpr (!one) {
-      slopes_.diagonal().setZero();
-      mirror_lower(slopes_);
-    }
-    have_values_ = true;
-    have_slopes_ = !one;
-  }
-
-  static void mirror_lower(Matrix<Scalar>& m) {
-    detail::Triangle(m.cols(), 4).for_each_tile([&](Index, Index i, Index rows, Index j, Index columns) {
-      if (i == j)
-        m.block(i, i, rows, rows).template triangularView<Eigen::StrictlyUpper>() =
-            m.block(i, i, rows, rows).transpose();
-      else
-        for (Index c = 0; c < columns; c += 8)
-          for (Index r = 0; r < rows; r += 8) {  // by small blocks, to be kind to the cache
-            const Index h = std::min<Index>(8, rows - r), w = std::min<Index>(8, columns - c);
-            m.block(j + c, i + r, w, h) = m.block(i + r, j + c, h, w).transpose();
-          }
-    });
+    matrix_.for_each_block(field_, want_slopes, body);
   }
 
   /// v_j k(x_j, x_j), which the blocks leave out.
   template <class V, class Out>
   void add_own(const V& v, Index first, Out& out) const {
     detail::parallel_tiles(out.cols(), 16, static_cast<double>(out.rows()), [&](Index begin, Index width) {
-      for (Index j = begin; j < begin + width; ++j) out.col(j) += value_at_0_ * v.col(first + j);
+      for (Index j = begin; j < begin + width; ++j) out.col(j) += field_.value_at_0 * v.col(first + j);
     });
   }
 
   template <class V, class Out>
   double stein_direction_by_one_product(const V& v, Scalar weight, Out& out) {
-    const Scalar c = 2 * inverse_bandwidth();
-    const Index d = points_.dim, n = count(), checked = std::min(n, std::clamp<Index>(n / 16, 4, 16));
+    const Scalar c = 2 * field_.inverse_bandwidth();
+    const Index d = field_.points.dim, n = count(), checked = std::min(n, std::clamp<Index>(n / 16, 4, 16));
     double norms = 0;
     for_each_block(false, [&](Index first, const auto& at, auto& k, const auto&) {
       column_sums_ = k.colwise().sum().transpose();
@@ -387,11 +299,11 @@ class Gram<K, Scalar> {
           d, k.cols(), static_cast<double>(n), [&](Index r, Index rows, Index j0, Index columns, Index slot) {
             Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
             for (Index i = 0; i < n; ++i)
-              sources.col(i) = weight * (v.col(i).segment(r, rows) - c * points_.columns.col(i).segment(r, rows));
+              sources.col(i) = weight * (v.col(i).segment(r, rows) - c * field_.points.columns.col(i).segment(r, rows));
             auto block = out.block(r, first + j0, rows, columns);
             block.noalias() = sources * k.middleCols(j0, columns);
             for (Index j = 0; j < columns; ++j)
-              block.col(j) += (weight * value_at_0_) * v.col(first + j0 + j).segment(r, rows) +
+              block.col(j) += (weight * field_.value_at_0) * v.col(first + j0 + j).segment(r, rows) +
                               (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);
           });
       // G of some columns.
@@ -404,7 +316,7 @@ class Gram<K, Scalar> {
           checked_(found++) = j;
         }
       gradients_.resize(d, checked);
-      detail::product<Scalar>(points_.columns.topLeftCorner(d, n), weighted_.leftCols(found),
+      detail::product<Scalar>(field_.points.columns.topLeftCorner(d, n), weighted_.leftCols(found),
                               gradients_.leftCols(found));
       for (Index t = 0; t < found; ++t)
         norms += static_cast<double>(
@@ -416,7 +328,7 @@ class Gram<K, Scalar> {
   /// ± the attraction.
   template <class Out>
   void pull(int sign, Out& out) {
-    if (points_.few()) {
+    if (field_.points.few()) {
       sweep<detail::Sums{.pull = true}>();
       take_pull(sign, 0, one, out);
     } else {
@@ -430,26 +342,23 @@ class Gram<K, Scalar> {
   template <class Out, class Factor = detail::NoFactor>
   void pull_block(const detail::Points<Scalar>& at, const Matrix<Scalar>& a, int sign, Out& out,
                   const Factor& factor = {}) {
-    const Scalar c = static_cast<Scalar>(sign) * inverse_bandwidth();
+    const Scalar c = static_cast<Scalar>(sign) * field_.inverse_bandwidth();
     detail::pull<Metric>(
-        points_, at, a, [&](Index j) { return c * static_cast<Scalar>(factor(j)); }, room_, out);
+        field_.points, at, a, [&](Index j) { return c * static_cast<Scalar>(factor(j)); }, room_, out);
   }
 
   template <class Derived>
   void scaled_distances_at(const Eigen::MatrixBase<Derived>& queries) {
-    queries_.assign(queries, points_.origin);
-    detail::distances<Metric>(points_, queries_, room_, query_slopes_);
-    query_slopes_.array() = scaled(query_slopes_.array());
+    queries_.assign(queries, field_.points.origin);
+    detail::distances<Metric>(field_.points, queries_, room_, query_slopes_);
+    query_slopes_.array() = field_.scaled(query_slopes_.array());
   }
 
-  std::optional<K> kernel_;
-  double bandwidth_ = 0;
-  Scalar value_at_0_ = 1;
-  bool have_values_ = false, have_slopes_ = false;
-  detail::Points<Scalar> points_, queries_;
-  detail::Distances<Metric, Scalar> distances_;
+  detail::KernelField<K, Scalar> field_;
+  detail::KernelMatrix<K, Scalar> matrix_;
   detail::SweepBuffers<Scalar> sweep_;
-  Matrix<Scalar> values_, slopes_, weighted_, query_slopes_, room_, gradients_;
+  detail::Points<Scalar> queries_;
+  Matrix<Scalar> weighted_, query_slopes_, room_, gradients_;
   Vector<Scalar> column_sums_;
   Eigen::Matrix<Index, Eigen::Dynamic, 1> checked_;
 };
