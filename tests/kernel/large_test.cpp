@@ -142,3 +142,19 @@ TEST_CASE("the median of a sample of the particles is near that of all", "[large
   CHECK_THROWS_WITH(repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{1}}, x),
                     "repel::SampledMedianBandwidth: particles is 1, but must be at least 2");
 }
+
+TEST_CASE("a sample of thousands in many dimensions is never held", "[large][bandwidth]") {
+  const Mat x = repel::normal(17, 4200, 9);
+  CHECK(repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{4150}}, x) ==
+        Approx(repel::bandwidth(repel::Rbf{}, x)).epsilon(0.01));
+}
+
+TEST_CASE("K keeps its diagonal while other sums are formed", "[large]") {
+  const Mat x = repel::normal(20, 30, 9);
+  repel::Gram<repel::Rbf<>, double> gram;
+  gram.update(repel::Rbf{}, x);
+  const auto& k = gram.values();
+  Mat out(20, 30);
+  gram.attraction(out);
+  CHECK(k.diagonal() == Vec::Ones(30));
+}

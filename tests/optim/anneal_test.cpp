@@ -29,6 +29,8 @@ TEST_CASE("gamma scales a schedule, and its settings are checked", "[anneal]") {
   CHECK(repel::anneal::Linear{.steps = 5, .gamma = 0.5}(2) == Approx(0.25));
   CHECK(repel::anneal::Hyper{.steps = 5, .gamma = 0.5}(9) == 0.5);
   CHECK(repel::anneal::Cyclic{.steps = 6, .cycles = 2, .gamma = 2, .power = 1}(4) == Approx(2.0 / 3));
+  // A cycle starts from 0, also where steps is no multiple of the number of cycles.
+  CHECK(repel::anneal::Cyclic{.steps = 100, .cycles = 30}(10) == 0);
   CHECK_THROWS_WITH(repel::anneal::Linear{.steps = 1}.validate(), contains("steps is 1, but must be at least 2"));
   CHECK_THROWS_WITH((repel::anneal::Cyclic{.steps = 3, .cycles = 5}.validate()), contains("steps is 3"));
   CHECK_THROWS_WITH((repel::anneal::Hyper{.steps = 9, .gamma = -1}.validate()), contains("gamma is -1"));

@@ -21,6 +21,12 @@ double difference(const Dense& dense, const Iterative& iterative, Index d, Index
 
 constexpr double kRidge = 0.01;
 
+struct Linear {  // a kernel of no distance, of rank 3 in 2-D
+  FixedBandwidth bandwidth{1.0};
+  auto value(const auto& a, const auto& b, auto h) const { return 1 + a.dot(b) / h; }
+  auto gradient(const auto&, const auto& b, auto h) const { return b / h; }
+};
+
 }  // namespace
 
 TEST_CASE("conjugate gradients agree with Cholesky", "[solver]") {
@@ -109,4 +115,18 @@ TEST_CASE("bad solver settings are refused by name", "[solver][bad-input]") {
                     "repel::IterativeSolver: max_iterations is 0, but must be at least 1");
   CHECK_THROWS_WITH(estimate_score(Ssge{Rbf{}, kRidge, AllEigenpairs{}, IterativeSolver{1e-6, 10, 0}}, x),
                     "repel::IterativeSolver: rank is 0, but must be at least 1");
+}
+
+TEST_CASE("an iterative solver keeps its head where squares overflow", "[solver]") {
+  // Coordinates of 1e-18: G is some 1e18 per entry, whose square no float holds.
+  const Eigen::MatrixXf x = normal<float>(2, 200, 3) * 1e-18f;
+  const Eigen::MatrixXf dense = estimate_score(Sge{Rbf{}, kRidge, DenseSolver{}}, x);
+  CHECK(dense.cwiseAbs().maxCoeff() > 1e17f);
+  CHECK(test::relative_error(estimate_score(Sge{Rbf{}, kRidge, IterativeSolver{1e-6}}, x), dense) < 2e-2);
+}
+
+TEST_CASE("a user's kernel of large values is no trouble for the iterative solver", "[solver]") {
+  const Eigen::MatrixXd x = normal(2, 120, 3) * 100;
+  CHECK(test::relative_error(estimate_score(Sge<Linear, IterativeSolver>{{}, 1.0, {1e-10}}, x),
+                             estimate_score(Sge<Linear, DenseSolver>{{}, 1.0, {}}, x)) < 1e-5);
 }

@@ -3,6 +3,7 @@
 #include <repel/core/types.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -63,7 +64,10 @@ template <class Scalar>
 struct ExpMinus {
   Scalar operator()(const Scalar& u) const {  // the very bits of packetOp
     using Packet = typename Eigen::internal::packet_traits<Scalar>::type;
-    return Eigen::internal::pfirst(packetOp(Eigen::internal::pset1<Packet>(u)));
+    if constexpr (Eigen::internal::packet_traits<Scalar>::size == 1)
+      return std::exp(-u);  // vectorisation is off
+    else
+      return Eigen::internal::pfirst(packetOp(Eigen::internal::pset1<Packet>(u)));
   }
 
   template <class Packet>

@@ -36,8 +36,8 @@ class Distances {
       h = rule.template value<Scalar>();
     } else if constexpr (std::same_as<Rule, SampledMedianBandwidth>) {
       const Index m = std::min(rule.particles, points.count);
-      strip_.take(points, m, [&](Index k) { return k * points.count / m; });
-      h = median(rule, strip_, points.count);
+      sample_.take(points, m, [&](Index k) { return k * points.count / m; });
+      h = median(rule, sample_, points.count);
       held_ = false;  // only of the sample
     } else if constexpr (MedianRule<Rule>) {
       h = median(rule, points, points.count);
@@ -159,7 +159,7 @@ class Distances {
 
   bool held_ = false;
   Matrix<Scalar> matrix_, strip_distances_, parts_;
-  Points<Scalar> strip_;
+  Points<Scalar> strip_, sample_;
   Selection<Scalar> selection_;
   std::vector<Scalar> scratch_;
 };

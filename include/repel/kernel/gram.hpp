@@ -66,7 +66,7 @@ class Gram<K, Scalar> {
     out.resize(count());
     if (field_.points.few()) {
       sweep<detail::Sums{.values = true}>();
-      out = (sweep_.totals.col(0).head(count()).array() + field_.value_at_0).matrix();
+      for (Index j = 0; j < count(); ++j) out(j) = sweep_.total(j, 0) + field_.value_at_0;
     } else {
       for_each_block(false, [&](Index first, const auto&, auto& k, const auto&) {
         for (Index j = 0; j < k.cols(); ++j) out(first + j) = k.col(j).sum() + field_.value_at_0;
@@ -89,7 +89,7 @@ class Gram<K, Scalar> {
     s.resize(count());
     if (field_.points.few()) {
       sweep<detail::Sums{.values = true, .pull = true}>();
-      for (Index j = 0; j < count(); ++j) s(j) = sweep_.totals(j, 0) + field_.value_at_0;
+      for (Index j = 0; j < count(); ++j) s(j) = sweep_.total(j, 0) + field_.value_at_0;
       take_pull(1, 1, one, out, [&](Index j) { return 1 / s(j); });
     } else {
       for_each_block(true, [&](Index first, const auto& at, auto& k, auto& slopes) {
@@ -253,7 +253,7 @@ class Gram<K, Scalar> {
     const Scalar c = static_cast<Scalar>((minus ? -sign : sign) * Metric::slope_factor) * field_.inverse_bandwidth();
     for (Index j = 0; j < count(); ++j)
       for (Index k = 0; k < field_.points.dim; ++k)
-        out(k, j) = c * sweep_.totals(j, from + k) * static_cast<Scalar>(factor(j));
+        out(k, j) = c * sweep_.total(j, from + k) * static_cast<Scalar>(factor(j));
   }
 
   template <class V>
@@ -268,7 +268,7 @@ class Gram<K, Scalar> {
   template <class V, class Out>
   void take_product(const V& v, Index from, Out& out) const {
     for (Index j = 0; j < count(); ++j)
-      for (Index k = 0; k < v.rows(); ++k) out(k, j) = sweep_.totals(j, from + k) + field_.value_at_0 * v(k, j);
+      for (Index k = 0; k < v.rows(); ++k) out(k, j) = sweep_.total(j, from + k) + field_.value_at_0 * v(k, j);
   }
 
   // --- in many dimensions -------------------------------------------------------------------------------------------

@@ -58,7 +58,6 @@ class KernelMatrix {
   /// K, n×n.
   const Matrix<Scalar>& values(Field& field) {
     form(field);
-    values_.diagonal().setConstant(field.value_at_0);
     return values_;
   }
 
@@ -76,6 +75,7 @@ class KernelMatrix {
       form(field);
       values_.diagonal().setZero();
       body(0, field.points, values_, slopes_);
+      values_.diagonal().setConstant(field.value_at_0);  // as values() has promised
       return;
     }
     field.distances.for_each_strip(field.points, [&](Index first, const auto& at, Matrix<Scalar>& u) {
@@ -116,6 +116,7 @@ class KernelMatrix {
         }
       }
     });
+    values_.diagonal().setConstant(field.value_at_0);
     mirror_lower(values_);
     if constexpr (!one) {
       slopes_.diagonal().setZero();

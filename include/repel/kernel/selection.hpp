@@ -68,7 +68,7 @@ class Selection {
   /// How many values may be collected: few beside the particles themselves, √(2 count) of them.
   static std::size_t room(std::size_t count) {
     const auto particles = static_cast<std::size_t>(std::sqrt(2 * static_cast<double>(count)));
-    return std::clamp<std::size_t>(count / 50, 4096, 64 * particles);
+    return std::clamp<std::size_t>(count / 50, 4096, std::max<std::size_t>(4096, 64 * particles));
   }
 
   /// Counts one run of values. `limit` is the room for collected ones.

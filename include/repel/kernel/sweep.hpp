@@ -22,10 +22,21 @@ struct Sums {
 /// The buffers of a sweep.
 template <class Scalar>
 struct SweepBuffers {
-  Matrix<Scalar> totals;  ///< a row per point (padded like the coordinates) and a column per sum: values, pull, product
-  Matrix<Scalar> tasks;   ///< the same for each task, side by side
+  Vector<Scalar>
+      sums;  ///< of the tasks, one after the other: for each the values, the pull, the product, `stride` entries each
+  Index stride = 0;        ///< the number of points, padded like the coordinates
   Matrix<Scalar> sources;  ///< v, a row per point, padded with zeros
   Matrix<Scalar> weights;  ///< w
+
+  /// What was summed up for a point, in the order of Sums.
+  Scalar total(Index point, Index which) const { return sums(point + which * stride); }
+
+  /// Room for all tasks, set to 0; it only ever grows, since rules ask for different sums in turn.
+  void clear(Index points, Index each, Index tasks) {
+    stride = points;
+    if (sums.size() < points * each * tasks) sums.resize(points * each * tasks);
+    sums.head(points * each * tasks).setZero();
+  }
 };
 
 /// Kernels with φ′ = −φ say so, and one array serves for both.
@@ -162,18 +173,16 @@ void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& po
     sweep_columns<wanted, D, 1, Metric>(kernel, inverse_h, points, in, sums, first_row, rows, j);
 }
 
-/// All pairs; the sums are left in buffers.totals, without the terms i = j.
+/// All pairs; what was summed up is left in buffers.total(), without the terms i = j.
 template <Sums wanted, class Metric, class Kernel, class Scalar>
 void sweep(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, SweepBuffers<Scalar>& buffers) {
-  const Index stride = points.coordinates.rows();
-  const Index channels =
+  const Index each =
       (wanted.values ? 1 : 0) + (wanted.pull ? points.dim : 0) + (wanted.product ? buffers.sources.cols() : 0);
   const Triangle triangle(points.count, static_cast<double>(10 + 2 * points.dim));
-  const Index tasks = triangle.tasks();
-  buffers.totals.setZero(stride, channels);
-  if (tasks > 1) buffers.tasks.setZero(stride * channels, tasks - 1);
+  const Index tasks = triangle.tasks(), size = points.coordinates.rows() * each;
+  buffers.clear(points.coordinates.rows(), each, tasks);
   triangle.for_each_tile([&](Index task, Index i, Index rows, Index j, Index columns) {
-    Scalar* const sums = task == 0 ? buffers.totals.data() : buffers.tasks.col(task - 1).data();
+    Scalar* const sums = buffers.sums.data() + task * size;
     const bool two = points.dim == 2 && (!wanted.product || buffers.sources.cols() == 2);
     if (two)
       sweep_tile<wanted, 2, Metric>(kernel, inverse_h, points, buffers, sums, i, rows, j, columns);
@@ -181,9 +190,9 @@ void sweep(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points,
       sweep_tile<wanted, Eigen::Dynamic, Metric>(kernel, inverse_h, points, buffers, sums, i, rows, j, columns);
   });
   if (tasks > 1)
-    parallel_tiles(stride * channels, 4096, static_cast<double>(tasks), [&](Index first, Index count) {
-      Eigen::Map<Vector<Scalar>> totals(buffers.totals.data() + first, count);
-      for (Index t = 0; t < tasks - 1; ++t) totals += buffers.tasks.col(t).segment(first, count);
+    parallel_tiles(size, 4096, static_cast<double>(tasks), [&](Index first, Index count) {
+      for (Index t = 1; t < tasks; ++t)
+        buffers.sums.segment(first, count) += buffers.sums.segment(t * size + first, count);
     });
 }
 

@@ -70,8 +70,8 @@ struct Cyclic {
   }
   double operator()(Index step) const {
     if (step >= steps) return gamma;
-    const double period = static_cast<double>(steps) / static_cast<double>(cycles);
-    return gamma * std::pow(std::fmod(static_cast<double>(step), period) / period, power);
+    const double t = static_cast<double>(step * cycles % steps) / static_cast<double>(steps);
+    return gamma * std::pow(t, power);
   }
 };
 

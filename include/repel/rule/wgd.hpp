@@ -40,7 +40,7 @@ struct Wgd {
  private:
   template <class Workspace, class Out>
   SolveInfo score(Workspace& w, Out& out) const {
-    if constexpr (requires { SolveInfo{estimator.score(w.gram, w.estimator, out)}; }) {
+    if constexpr (std::convertible_to<decltype(estimator.score(w.gram, w.estimator, out)), SolveInfo>) {
       return estimator.score(w.gram, w.estimator, out);
     } else {
       estimator.score(w.gram, w.estimator, out);

@@ -21,7 +21,7 @@ struct Blob {
   template <class Gram, class Workspace, class Out>
   void score(Gram& gram, Workspace& w, Out& out) const {
     gram.sums(w.inverse_sums);
-    w.inverse_sums = w.inverse_sums.cwiseInverse().eval();
+    w.inverse_sums.array() = w.inverse_sums.array().inverse();
     gram.attraction_shared(w.inverse_sums, out);
   }
 };

@@ -25,7 +25,8 @@ class ConjugateGradient {
     const Index n = gram.count(), m = std::min(settings.rank, n);
     gram.landmark_values(m, columns_, square_);  // K of all to the landmarks, n×m, and among them
     // K ≈ C M⁻¹ Cᵀ = B Bᵀ with B = C L⁻ᵀ, M = L Lᵀ
-    const double jitter = 100 * std::numeric_limits<Scalar>::epsilon() * static_cast<double>(m);
+    const double jitter = 100 * std::numeric_limits<Scalar>::epsilon() * static_cast<double>(m) *
+                          static_cast<double>(square_.diagonal().maxCoeff());
     landmarks_.factorise("IterativeSolver", square_, jitter, "jitter", "landmarks");
     landmarks_.solve_half_from_the_right(columns_);
     // What the approximation leaves out acts like a larger ridge.
@@ -33,6 +34,8 @@ class ConjugateGradient {
     shift_ = std::max(ridge_ + left, static_cast<Scalar>(jitter));
     square_.resize(m, m);
     long_transposed_product<Scalar>(columns_, columns_, parts_, square_);
+    // It only preconditions: no smaller than rounding allows.
+    shift_ = std::max(shift_, 16 * std::numeric_limits<Scalar>::epsilon() * square_.diagonal().maxCoeff());
     inner_.factorise("IterativeSolver", square_, static_cast<double>(shift_), "the shift", "landmarks");
   }
 
@@ -40,11 +43,16 @@ class ConjugateGradient {
   template <class Gram, class B>
   SolveInfo solve(Gram& gram, B& b) {
     const Index d = b.rows(), n = b.cols();
-    residual_ = b;
+    // Rows of about unit size, so that no square of them leaves the range of the scalar type.
+    Vector<Scalar> sizes = b.rowwise().template lpNorm<Eigen::Infinity>();
+    for (Index k = 0; k < d; ++k)
+      if (!(sizes(k) > 0)) sizes(k) = 1;
+    residual_.resize(d, n);
+    for (Index j = 0; j < n; ++j) residual_.col(j) = b.col(j).cwiseQuotient(sizes);
     direction_.resize(d, n);
     image_.resize(d, n);
     b.setZero();
-    const Vector<Scalar> sizes = residual_.rowwise().norm();
+    const Vector<Scalar> norms = residual_.rowwise().norm();
     const double tolerance = std::max(settings_.tolerance, 50.0 * std::numeric_limits<Scalar>::epsilon());
     precondition();
     direction_ = preconditioned_;
@@ -53,10 +61,11 @@ class ConjugateGradient {
     const auto relative = [&] {
       double worst = 0;
       for (Index k = 0; k < d; ++k)
-        if (sizes(k) > 0) worst = std::max(worst, static_cast<double>(residual_.row(k).norm() / sizes(k)));
+        if (const auto r = static_cast<double>(residual_.row(k).norm() / norms(k)); norms(k) != 0 && !(r <= worst))
+          worst = r;  // or NaN
       return worst;
     };
-    for (info.residual = relative(); info.residual > tolerance && info.iterations < settings_.max_iterations;) {
+    for (info.residual = relative(); !(info.residual <= tolerance) && info.iterations < settings_.max_iterations;) {
       gram.product(direction_, image_);
       image_ += ridge_ * direction_;
       const Vector<Scalar> curvature = row_products(direction_, image_);
@@ -74,6 +83,7 @@ class ConjugateGradient {
       info.residual = relative();
       if (!std::isfinite(info.residual)) break;
     }
+    for (Index j = 0; j < n; ++j) b.col(j) = b.col(j).cwiseProduct(sizes);
     return info;
   }
 

@@ -160,8 +160,13 @@ struct Ssge {
     const Index n = gram.count();
     for (Index guess = 32;; guess *= 2) {
       const Index wanted = eigenpairs.known_count().value_or(guess);
-      if (wanted > n / 4) return false;
+      if (wanted > n / 4) {
+        info = {};
+        return false;
+      }
+      const Index before = info.iterations;
       info = w.subspace.compute(gram, wanted, std::max<Index>(10, wanted / 2), detail::iterative_settings(solver));
+      info.iterations += before;
       const auto found = w.subspace.values().tail(wanted).array() + eta;
       const double total = static_cast<double>(gram.trace()) + static_cast<double>(n) * static_cast<double>(eta);
       const std::optional<Index> kept = eigenpairs.keep_of_largest(found, total, n);

@@ -25,10 +25,7 @@ class SubspaceIteration {
   SolveInfo compute(Gram& gram, Index wanted, Index more, const IterativeSolver& settings) {
     const Index n = gram.count(), p = std::min(n, wanted + more);
     gram.landmark_values(p, columns_, square_);
-    parallel_for(1, 4.0 * static_cast<double>(n * p * p), [&](Index) {
-      Eigen::HouseholderQR<Eigen::Ref<Matrix<Scalar>>> qr(columns_);
-      basis_ = (qr.householderQ() * Matrix<Scalar>::Identity(n, p)).transpose();
-    });
+    parallel_for(1, 4.0 * static_cast<double>(n * p * p), [&](Index) { orthonormalise_by_reflections(columns_); });
     const double tolerance = std::max(settings.tolerance, 50.0 * std::numeric_limits<Scalar>::epsilon());
     image_.resize(p, n);
     SolveInfo info;
@@ -44,12 +41,13 @@ class SubspaceIteration {
       values_ = eigen_.eigenvalues();
       info.residual = 0;
       for (Index k = p - wanted; k < p; ++k)
-        info.residual =
-            std::max(info.residual, static_cast<double>((image_.row(k) - values_(k) * basis_.row(k)).norm()));
+        if (const auto r = static_cast<double>((image_.row(k) - values_(k) * basis_.row(k)).norm());
+            !(r <= info.residual))
+          info.residual = r;  // or NaN
       info.residual /= static_cast<double>(std::max(values_(p - 1), std::numeric_limits<Scalar>::min()));
       if (info.residual <= tolerance || info.iterations >= settings.max_iterations) break;
       basis_.swap(image_);
-      orthonormalise(basis_);
+      orthonormalise();
     } while (true);
     return info;
   }
@@ -65,8 +63,15 @@ class SubspaceIteration {
     rows.swap(rotated_);
   }
 
+  /// basis ← rows that span what the columns do.
+  void orthonormalise_by_reflections(Matrix<Scalar>& columns) {
+    Eigen::HouseholderQR<Eigen::Ref<Matrix<Scalar>>> qr(columns);
+    basis_ = (qr.householderQ() * Matrix<Scalar>::Identity(columns.rows(), columns.cols())).transpose();
+  }
+
   /// Rows that are orthogonal but for rounding and for what they have not converged: by Cholesky, twice.
-  void orthonormalise(Matrix<Scalar>& rows) {
+  void orthonormalise() {
+    Matrix<Scalar>& rows = basis_;
     for (int pass = 0; pass < 2; ++pass) {
       for (Index k = 0; k < rows.rows(); ++k)
         rows.row(k) /= std::max(rows.row(k).norm(), std::numeric_limits<Scalar>::min());
@@ -75,7 +80,10 @@ class SubspaceIteration {
       square_.diagonal().array() += 10 * std::numeric_limits<Scalar>::epsilon();
       parallel_for(1, static_cast<double>(square_.size() * rows.cols()), [&](Index) {
         const Eigen::LLT<Matrix<Scalar>> factor(square_);
-        factor.matrixL().solveInPlace(rows);
+        if (factor.info() == Eigen::Success)
+          factor.matrixL().solveInPlace(rows);
+        else
+          orthonormalise_by_reflections(columns_);
       });
     }
   }
