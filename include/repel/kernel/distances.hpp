@@ -124,25 +124,30 @@ class Distances {
       return;
     }
     triangle(points).for_each_tile([&](Index task, Index i, Index rows, Index first, Index columns) {
-      for (Index j = first; j < first + columns; ++j) {
-        if (held_) {
-          const Index top = std::max(i, j + 1);
-          if (top < i + rows) consume(task, &matrix_(top, j), i + rows - top);
-          continue;
-        }
-        constexpr Index W = kChunk<Scalar>;
-        alignas(64) Scalar run[kLargestTile];
-        const Index begin = std::max(i, (j + 1) / W * W), end = i + rows, padded = whole(end, W);
-        if (begin >= end) continue;
-        if (points.dim == 2)
-          distance_run<2, Metric>(points, j, begin, padded, run);
-        else
-          distance_run<Eigen::Dynamic, Metric>(points, j, begin, padded, run);
-        constexpr Scalar infinity = std::numeric_limits<Scalar>::infinity();
-        for (Index k = 0; k <= j - begin; ++k) run[k] = infinity;
-        for (Index k = end - begin; k < padded - begin; ++k) run[k] = infinity;
-        consume(task, run, padded - begin);
+      if (held_) {
+        for (Index j = first; j < first + columns; ++j)
+          if (const Index top = std::max(i, j + 1); top < i + rows) consume(task, &matrix_(top, j), i + rows - top);
+        return;
       }
+      // Several columns make a run: at each there is something to set up.
+      constexpr Index W = kChunk<Scalar>, room = 4 * kLargestTile;
+      constexpr Scalar infinity = std::numeric_limits<Scalar>::infinity();
+      alignas(64) Scalar run[room];
+      Index filled = 0;
+      for (Index j = first; j < first + columns; ++j) {
+        const Index begin = std::max(i, (j + 1) / W * W), end = i + rows, padded = whole(end, W);
+        if (begin >= end) break;
+        Scalar* const out = run + filled;
+        if (points.dim == 2)
+          distance_run<2, Metric>(points, j, begin, padded, out);
+        else
+          distance_run<Eigen::Dynamic, Metric>(points, j, begin, padded, out);
+        for (Index k = 0; k <= j - begin; ++k) out[k] = infinity;
+        for (Index k = end - begin; k < padded - begin; ++k) out[k] = infinity;
+        filled += padded - begin;
+        if (filled > room - kLargestTile) consume(task, run, std::exchange(filled, 0));
+      }
+      if (filled > 0) consume(task, run, filled);
     });
   }
 
