@@ -84,13 +84,23 @@ void l1_pull(benchmark::State& bench) {
   beside(
       bench, "of_load_and_add", [&] { repel::detail::pull<repel::Manhattan>(points, points, a, factor, room, out); },
       [&] {
-        // For each particle, all others loaded and added up, by the same panels.
-        repel::detail::parallel_tiles(d, 16, static_cast<double>(n * n), [&](Index first, Index rows) {
-          for (Index j = 0; j < n; ++j) {
-            out.col(j).segment(first, rows).setZero();
-            for (Index i = 0; i < n; ++i) out.col(j).segment(first, rows) += points.columns.col(i).segment(first, rows);
-          }
-        });
+        // The same panels, loaded and added up in registers.
+        constexpr Index panel = 4 * repel::detail::kChunk<Scalar>;
+        using Panel = Eigen::Array<Scalar, panel, 1>;
+        room.resize(panel * n, repel::detail::thread_slots());
+        repel::detail::parallel_for((d + panel - 1) / panel, static_cast<double>(panel * n * n),
+                                    [&](Index p, Index slot) {
+                                      Scalar* const packed = room.col(slot).data();
+                                      const Index rows = std::min(panel, d - p * panel);
+                                      for (Index i = 0; i < n; ++i)
+                                        std::copy_n(&points.columns(p * panel, i), rows, packed + i * panel);
+                                      for (Index j = 0; j < n; ++j) {
+                                        Panel sum = Panel::Zero();
+                                        for (Index i = 0; i < n; ++i)
+                                          sum += Eigen::Map<const Panel>(packed + i * panel);
+                                        out.col(j).segment(p * panel, rows) = sum.head(rows);
+                                      }
+                                    });
       });
 }
 
