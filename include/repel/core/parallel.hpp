@@ -133,7 +133,7 @@ class InsidePiece {
 
  private:
   bool before_ = false;
-  int threads_ = 1;
+  [[maybe_unused]] int threads_ = 1;  // with OpenMP alone
 };
 
 template <class Body>
