@@ -1,8 +1,8 @@
 #include "catch.hpp"
+#include "support/pool.hpp"
 
 #include <repel/repel.hpp>
 
-#include <atomic>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -60,20 +60,6 @@ Walk<Scalar> function_walk(const Rule& rule) {
   };
 }
 
-/// Three threads of a user's own.
-struct Pool {
-  Index slots() const { return 3; }
-  void run(Index pieces, const std::function<void(Index, Index)>& piece) {
-    std::atomic<Index> next{0};
-    std::vector<std::thread> threads;
-    for (Index slot = 0; slot < 3; ++slot)
-      threads.emplace_back([&, slot] {
-        for (Index p = next++; p < pieces; p = next++) piece(p, slot);
-      });
-    for (auto& thread : threads) thread.join();
-  }
-};
-
 template <class Scalar>
 void compare(const std::string& name, const Walk<Scalar>& steps_of) {
   struct Size {
@@ -95,7 +81,7 @@ void compare(const std::string& name, const Walk<Scalar>& steps_of) {
     }
     omp_set_num_threads(before);
 #endif
-    Pool pool;
+    test::Pool pool;
     const repel::UseExecutor use(pool);
     CHECK(steps_of(x, 2) == two);
   }

@@ -1,35 +1,15 @@
 #include "catch.hpp"
+#include "support/pool.hpp"
 
 #include <repel/core/parallel.hpp>
 
-#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 using repel::Index;
-
-namespace {
-
-/// A user's own threads: three of them, started for each loop.
-struct Pool {
-  std::atomic<int> loops{0};
-
-  Index slots() const { return 3; }
-  void run(Index pieces, const std::function<void(Index, Index)>& piece) {
-    ++loops;
-    std::atomic<Index> next{0};
-    std::vector<std::thread> threads;
-    for (Index slot = 0; slot < 3; ++slot)
-      threads.emplace_back([&, slot] {
-        for (Index p = next++; p < pieces; p = next++) piece(p, slot);
-      });
-    for (auto& thread : threads) thread.join();
-  }
-};
-
-}  // namespace
+using test::Pool;
 
 TEST_CASE("tiles cover every column once", "[parallel]") {
   for (const repel::Index count : {1, 63, 64, 65, 200}) {
