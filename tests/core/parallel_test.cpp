@@ -93,3 +93,19 @@ TEST_CASE("a user's executor runs the loops of its thread, as long as it is in u
   repel::detail::parallel_for(2, 1e9, [](Index) {});
   CHECK(pool.loops == 1);
 }
+
+TEST_CASE("a loop within a piece does not come back to the executor", "[parallel]") {
+  struct Inline {  // runs everything in the thread that asks
+    int loops = 0;
+    Index slots() const { return 1; }
+    void run(Index pieces, const std::function<void(Index, Index)>& piece) {
+      ++loops;
+      for (Index p = 0; p < pieces; ++p) piece(p, 0);
+    }
+  } executor;
+  const repel::UseExecutor use(executor);
+  int inner = 0;
+  repel::detail::parallel_for(3, 1e9, [&](Index) { repel::detail::parallel_for(2, 1e9, [&](Index) { ++inner; }); });
+  CHECK(inner == 6);
+  CHECK(executor.loops == 1);
+}
