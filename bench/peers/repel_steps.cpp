@@ -25,7 +25,14 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 template <class Scalar, class Rule>
 Run steps_of(const Rule& rule) {
   return [rule](repel::Index n, repel::Index d, double seconds) {
-    auto target = [](const auto& w, auto& g) { g = -w; };  // the gradient of a standard normal log density
+    // The gradient of a standard normal log density; of long particles one by one, in threads, as PyTorch forms it.
+    auto target = [](const auto& w, auto& g) {
+      auto one = repel::per_particle([](const auto& particle, auto& gradient) { gradient = -particle; });
+      if (w.rows() > 100)
+        one(w, g);
+      else
+        g = -w;
+    };
     auto sampler = repel::weight_space(target, rule, repel::Adam{.learning_rate = 1e-3});
     auto state = sampler.init(repel::normal<Scalar>(d, n, 42));
     std::vector<double> times;

@@ -22,10 +22,10 @@ namespace repel {
 
 /// A user's own threads: an object with
 ///   Index slots() const                       how many pieces may be in work at once
-///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order and
-///   in
-///                                             any threads, and returns when all have returned; pieces at work at the
-///                                             same time have different slots below slots(). A piece never throws.
+///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order
+///                                             and in any threads, and returns when all have returned; pieces at work
+///                                             at the same time have different slots below slots(). A piece never
+///                                             throws.
 /// where piece is a std::function<void(Index p, Index slot)>, passed by reference.
 template <class E>
 concept Executor = requires(E& executor, const std::function<void(Index, Index)>& piece) {
@@ -174,6 +174,9 @@ inline constexpr Index kTile = 64;
 /// Rows handled in one piece, where there are many rows and few columns.
 inline constexpr Index kRowTile = 512;
 
+/// Columns handled in one piece, where there are many of both.
+inline constexpr Index kColumnTile = 256;
+
 /// Cuts columns 0…count into tiles of a fixed width and runs body(first, width) on each.
 template <class Body>
 void parallel_tiles(Index count, Index width, double work_per_column, Body&& body) {
@@ -192,7 +195,7 @@ void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& bo
     const Index pieces = std::max<Index>(1, (length + most - 1) / most);
     return ((length + pieces - 1) / pieces + 7) / 8 * 8;
   };
-  const Index height = cut(rows, kRowTile), width = cut(columns, 256);
+  const Index height = cut(rows, kRowTile), width = cut(columns, kColumnTile);
   const Index high = (rows + height - 1) / height, wide = (columns + width - 1) / width;
   parallel_for(high * wide, work_per_entry * static_cast<double>(std::min(rows, height) * std::min(columns, width)),
                [&](Index block, Index slot) {

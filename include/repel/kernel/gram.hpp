@@ -291,17 +291,36 @@ class Gram<K, Scalar> {
   double stein_direction_by_one_product(const V& v, Scalar weight, Out& out) {
     const Scalar c = 2 * field_.inverse_bandwidth();
     const Index d = field_.points.dim, n = count(), checked = std::min(n, std::clamp<Index>(n / 16, 4, 16));
+    // (v − c x) / n, some rows of all particles. Few particles: a block at a time, while it is in the cache.
+    const bool at_once = n > detail::kColumnTile;
+    const auto form_sources = [&](Index r, Index rows, auto&& sources) {
+      for (Index i = 0; i < n; ++i)
+        sources.col(i) = weight * (v.col(i).segment(r, rows) - c * field_.points.columns.col(i).segment(r, rows));
+    };
+    if (at_once) {
+      room_.resize(d, n);
+      detail::parallel_blocks(d, 1, 2 * static_cast<double>(n), [&](Index r, Index rows, Index, Index) {
+        form_sources(r, rows, room_.middleRows(r, rows));
+      });
+    } else {
+      room_.resize(std::min(d, detail::kRowTile) * n, detail::thread_slots());
+    }
     double norms = 0;
     for_each_block(false, [&](Index first, const auto& at, auto& k, const auto&) {
-      column_sums_ = k.colwise().sum().transpose();
-      room_.resize(std::min(d, detail::kRowTile) * n, detail::thread_slots());
+      column_sums_.resize(k.cols());
+      detail::parallel_tiles(k.cols(), 16, static_cast<double>(n), [&](Index j0, Index columns) {
+        for (Index j = j0; j < j0 + columns; ++j) column_sums_(j) = k.col(j).sum();
+      });
       detail::parallel_blocks(
           d, k.cols(), static_cast<double>(n), [&](Index r, Index rows, Index j0, Index columns, Index slot) {
-            Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
-            for (Index i = 0; i < n; ++i)
-              sources.col(i) = weight * (v.col(i).segment(r, rows) - c * field_.points.columns.col(i).segment(r, rows));
             auto block = out.block(r, first + j0, rows, columns);
-            block.noalias() = sources * k.middleCols(j0, columns);
+            if (at_once) {
+              block.noalias() = room_.middleRows(r, rows) * k.middleCols(j0, columns);
+            } else {
+              Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
+              form_sources(r, rows, sources);
+              block.noalias() = sources * k.middleCols(j0, columns);
+            }
             for (Index j = 0; j < columns; ++j)
               block.col(j) += (weight * field_.value_at_0) * v.col(first + j0 + j).segment(r, rows) +
                               (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);

@@ -173,7 +173,9 @@ template <class Scalar, class Factor, class Out>
 void pull_many(SquaredEuclidean, const Points<Scalar>& x, const Points<Scalar>& y, const Matrix<Scalar>& a,
                const Factor& c, Matrix<Scalar>& room, Out& out) {
   room.resize(y.count, 1);
-  for (Index j = 0; j < y.count; ++j) room(j, 0) = a.col(j).sum();
+  parallel_tiles(y.count, 16, static_cast<double>(x.count), [&](Index first, Index width) {
+    for (Index j = first; j < first + width; ++j) room(j, 0) = a.col(j).sum();
+  });
   parallel_blocks(x.dim, y.count, static_cast<double>(x.count), [&](Index r, Index rows, Index first, Index columns) {
     auto block = out.block(r, first, rows, columns);
     block.noalias() = x.columns.block(r, 0, rows, x.count) * a.middleCols(first, columns);
