@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs repel's steps and the PyTorch version of them alternately, and prints the ratio of their times with its spread.
 
-usage: compare.py REPEL_STEPS [--threads 2] [--rounds 7] [--seconds 0.3] [--python /usr/bin/python3]
+usage: compare.py REPEL_STEPS [--threads 2] [--rounds 7] [--seconds 0.3] [--pin] [--python /usr/bin/python3]
 
 REPEL_STEPS is the program built from repel_steps.cpp. PyTorch is looked for in --python (on Debian and Ubuntu:
 apt-get install python3-torch). Each row is the median over the rounds; the range is that of single rounds.
@@ -22,8 +22,8 @@ CASES += [(rule, "float", 50, 100000) for rule in ("Svgd", "Kde", "Sge", "Ssge")
 class Peer:
     """A program that answers each line "rule scalar n d seconds" with a line, the median time of a step."""
 
-    def __init__(self, command):
-        environment = dict(os.environ, OMP_PROC_BIND="true")  # both alike: threads that wander make any timing useless
+    def __init__(self, command, pin):
+        environment = dict(os.environ, **({"OMP_PROC_BIND": "true"} if pin else {}))  # for both alike
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.greeting = self.process.stdout.readline().strip()
         if not self.greeting.startswith("ready"):
@@ -61,15 +61,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="of steps in each round")
     parser.add_argument("--python", default="/usr/bin/python3", help="the Python that has PyTorch")
+    parser.add_argument("--pin", action="store_true", help="bind the threads of both to cores (OMP_PROC_BIND=true)")
     parser.add_argument("--only", default="", help="only rows that contain this, such as '100 2'")
     options = parser.parse_args()
 
     here = __file__.rsplit("/", 1)[0] if "/" in __file__ else "."
     if subprocess.run([options.python, "-c", "import torch"], capture_output=True).returncode != 0:
         sys.exit(f"compare.py: {options.python} has no PyTorch; on Debian and Ubuntu: apt-get install python3-torch")
-    torch = Peer([options.python, f"{here}/torch_steps.py", options.threads])
-    repel = Peer([options.repel_steps, options.threads])
-    print(f"{processor()}, {options.threads} threads; {torch.greeting.removeprefix('ready ')}; "
+    torch = Peer([options.python, f"{here}/torch_steps.py", options.threads], options.pin)
+    repel = Peer([options.repel_steps, options.threads], options.pin)
+    print(f"{processor()}, {options.threads} threads{', pinned' if options.pin else ''}; {torch.greeting.removeprefix('ready ')}; "
           f"{options.rounds} rounds of {options.seconds} s, alternating\n")
     print("| rule | n, d | | PyTorch | repel | ratio | range |\n| --- | --- | --- | --- | --- | --- | --- |")
     for rule, scalar, n, d in CASES:
