@@ -7,6 +7,7 @@
 #include <repel/kernel/concepts.hpp>
 #include <repel/kernel/kernel_matrix.hpp>
 #include <repel/kernel/pair_gram.hpp>
+#include <repel/kernel/stein_product.hpp>
 #include <repel/kernel/sweep.hpp>
 
 #include <algorithm>
@@ -208,14 +209,13 @@ class Gram<K, Scalar> {
 
   Scalar trace() const { return field_.value_at_0 * static_cast<Scalar>(count()); }
 
-  /// out = (v K + G) / n, and returns the mean norm of the columns of G / n. In many dimensions v and −(2/h) x go
-  /// through one product, so that G by itself is not there: its norm is then a mean over 4 to 16 of the particles,
-  /// evenly spread.
+  /// out = (v K + G) / n, and returns the mean norm of the columns of G / n; in many dimensions, where both come from
+  /// one product, the mean over some of the particles (stein_product.hpp).
   template <class V, class Out>
   double stein_direction(const V& v, Out& out) {
-    const Scalar weight = 1 / static_cast<Scalar>(count());
     if constexpr (one && std::same_as<Metric, SquaredEuclidean>)
-      if (!field_.points.few()) return stein_direction_by_one_product(v, weight, out);
+      if (!field_.points.few()) return stein_product_.direction(field_, matrix_, v, out);
+    const Scalar weight = 1 / static_cast<Scalar>(count());
     gradients_.resize(field_.points.dim, count());
     product_and_gradient_sum(v, out, gradients_);
     detail::parallel_tiles(out.cols(), 4, static_cast<double>(out.rows()), [&](Index first, Index width) {
@@ -287,63 +287,6 @@ class Gram<K, Scalar> {
     });
   }
 
-  template <class V, class Out>
-  double stein_direction_by_one_product(const V& v, Scalar weight, Out& out) {
-    const Scalar c = 2 * field_.inverse_bandwidth();
-    const Index d = field_.points.dim, n = count(), checked = std::min(n, std::clamp<Index>(n / 16, 4, 16));
-    // (v − c x) / n, some rows of all particles. Few particles: a block at a time, while it is in the cache.
-    const bool at_once = n > detail::kColumnTile;
-    const auto form_sources = [&](Index r, Index rows, auto&& sources) {
-      for (Index i = 0; i < n; ++i)
-        sources.col(i) = weight * (v.col(i).segment(r, rows) - c * field_.points.columns.col(i).segment(r, rows));
-    };
-    if (at_once) {
-      room_.resize(d, n);
-      detail::parallel_blocks(d, 1, 2 * static_cast<double>(n), [&](Index r, Index rows, Index, Index) {
-        form_sources(r, rows, room_.middleRows(r, rows));
-      });
-    } else {
-      room_.resize(std::min(d, detail::kRowTile) * n, detail::thread_slots());
-    }
-    double norms = 0;
-    for_each_block(false, [&](Index first, const auto& at, auto& k, const auto&) {
-      column_sums_.resize(k.cols());
-      detail::parallel_tiles(k.cols(), 16, static_cast<double>(n), [&](Index j0, Index columns) {
-        for (Index j = j0; j < j0 + columns; ++j) column_sums_(j) = k.col(j).sum();
-      });
-      detail::parallel_blocks(
-          d, k.cols(), static_cast<double>(n), [&](Index r, Index rows, Index j0, Index columns, Index slot) {
-            auto block = out.block(r, first + j0, rows, columns);
-            if (at_once) {
-              block.noalias() = room_.middleRows(r, rows) * k.middleCols(j0, columns);
-            } else {
-              Eigen::Map<Matrix<Scalar>> sources(room_.col(slot).data(), rows, n);
-              form_sources(r, rows, sources);
-              block.noalias() = sources * k.middleCols(j0, columns);
-            }
-            for (Index j = 0; j < columns; ++j)
-              block.col(j) += (weight * field_.value_at_0) * v.col(first + j0 + j).segment(r, rows) +
-                              (weight * c * column_sums_(j0 + j)) * at.columns.col(j0 + j).segment(r, rows);
-          });
-      // G of some columns.
-      Index found = 0;
-      weighted_.resize(n, checked);
-      checked_.resize(checked);
-      for (Index t = 0; t < checked; ++t)
-        if (const Index j = t * n / checked - first; j >= 0 && j < k.cols()) {
-          weighted_.col(found) = k.col(j);
-          checked_(found++) = j;
-        }
-      gradients_.resize(d, checked);
-      detail::product<Scalar>(field_.points.columns.topLeftCorner(d, n), weighted_.leftCols(found),
-                              gradients_.leftCols(found));
-      for (Index t = 0; t < found; ++t)
-        norms += static_cast<double>(
-            (column_sums_(checked_(t)) * at.columns.col(checked_(t)).head(d) - gradients_.col(t)).norm());
-    });
-    return static_cast<double>(c * weight) * norms / static_cast<double>(checked);
-  }
-
   /// ± the attraction.
   template <class Out>
   void pull(int sign, Out& out) {
@@ -376,10 +319,9 @@ class Gram<K, Scalar> {
   detail::KernelField<K, Scalar> field_;
   detail::KernelMatrix<K, Scalar> matrix_;
   detail::SweepBuffers<Scalar> sweep_;
+  detail::SteinProduct<Scalar> stein_product_;
   detail::Points<Scalar> queries_;
   Matrix<Scalar> weighted_, query_slopes_, room_, gradients_;
-  Vector<Scalar> column_sums_;
-  Eigen::Matrix<Index, Eigen::Dynamic, 1> checked_;
 };
 
 /// The kernel matrix of the columns of x, n×n.

@@ -7,14 +7,12 @@
 #include <limits>
 #include <utility>
 
-// One sweep over all pairs of points in few dimensions: distance, kernel and
-// sums while the values are in registers. K is never stored, and each distance
-// and exponential serves both of its points.
+// One sweep over all pairs of points in few dimensions: distance, kernel and sums while the values are in registers. K
+// is never stored, and each distance and exponential serves both of its points.
 
 namespace repel::detail {
 
-/// What a sweep sums up. With k = φ(u), s = φ′(u) and D = ∇_{x_j} distance(x_i,
-/// x_j), for each point j over i ≠ j:
+/// What a sweep sums up. With k = φ(u), s = φ′(u) and D = ∇_{x_j} distance(x_i, x_j), for each point j over i ≠ j:
 struct Sums {
   bool values = false;    ///< Σ_i k_ij
   bool pull = false;      ///< Σ_i s_ij D_ij
@@ -34,8 +32,7 @@ struct SweepBuffers {
   /// What was summed up for a point, in the order of Sums.
   Scalar total(Index point, Index which) const { return sums(point + which * stride); }
 
-  /// Room for all tasks, set to 0; it only ever grows, since rules ask for
-  /// different sums in turn.
+  /// Room for all tasks, set to 0; it only ever grows, since rules ask for different sums in turn.
   void clear(Index points, Index each, Index tasks) {
     stride = points;
     if (sums.size() < points * each * tasks) sums.resize(points * each * tasks);
@@ -49,8 +46,8 @@ inline constexpr bool kSlopeIsMinusValue = requires {
   requires Kernel::slope_is_minus_value;
 };
 
-/// out[i − begin] = distance(x_i, x_j) for i from begin to end, both whole
-/// chunks. Compiled for a dimension known at compile time (D) or any (Dynamic).
+/// out[i − begin] = distance(x_i, x_j) for i from begin to end, both whole chunks. Compiled for a dimension known at
+/// compile time (D) or any (Dynamic).
 template <int D, class Metric, class Scalar>
 void distance_run(const Points<Scalar>& points, Index j, Index begin, Index end, Scalar* out) {
   using C = Chunk<Scalar>;
@@ -66,9 +63,8 @@ void distance_run(const Points<Scalar>& points, Index j, Index begin, Index end,
   }
 }
 
-/// k of point j and the points from begin (a whole chunk) to end, and φ′ where
-/// it is wanted and not −k; 0 for pairs that have been counted, for the point
-/// itself and for what fills the last chunk.
+/// k of point j and the points from begin (a whole chunk) to end, and φ′ where it is wanted and not −k; 0 for pairs
+/// that have been counted, for the point itself and for what fills the last chunk.
 template <Sums wanted, int D, class Metric, class Kernel, class Scalar>
 void kernel_run(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const Scalar* weights, Index j,
                 Index begin, Index end, Scalar* values, Scalar* slopes) {
@@ -97,10 +93,9 @@ void kernel_run(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& po
   leave_out(end - begin, padded_end - begin);
 }
 
-/// The pairs of two points j and j + 1 (or of the one, if it is the last) with
-/// those of one tile of rows. Short loops with the values between them in the
-/// nearest cache: in one long loop the processor would wait for its own
-/// results. Two points at once share what is loaded and stored for each row.
+/// The pairs of two points j and j + 1 (or of the one, if it is the last) with those of one tile of rows. Short loops
+/// with the values between them in the nearest cache: in one long loop the processor would wait for its own results.
+/// Two points at once share what is loaded and stored for each row.
 template <Sums wanted, int D, class Metric, class Kernel, class Scalar>
 void sweep_columns(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
                    Scalar* sums, Index first_row, Index rows, Index j, bool last) {
@@ -195,8 +190,7 @@ void sweep_columns(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>&
   }
 }
 
-/// The pairs of one tile. Compiled for a dimension known at compile time (D) or
-/// any (Dynamic).
+/// The pairs of one tile. Compiled for a dimension known at compile time (D) or any (Dynamic).
 template <Sums wanted, int D, class Metric, class Kernel, class Scalar>
 void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, const SweepBuffers<Scalar>& in,
                 Scalar* sums, Index first_row, Index rows, Index first_column, Index columns) {
@@ -205,8 +199,7 @@ void sweep_tile(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& po
     sweep_columns<wanted, D, Metric>(kernel, inverse_h, points, in, sums, first_row, rows, j, j + 1 == end);
 }
 
-/// All pairs; what was summed up is left in buffers.total(), without the terms
-/// i = j.
+/// All pairs; what was summed up is left in buffers.total(), without the terms i = j.
 template <Sums wanted, class Metric, class Kernel, class Scalar>
 void sweep(const Kernel& kernel, Scalar inverse_h, const Points<Scalar>& points, SweepBuffers<Scalar>& buffers) {
   const Index each =
