@@ -8,6 +8,7 @@
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/rbf.hpp>
 
+#include <cmath>
 #include <functional>
 
 // Many particles: several tiles and tasks in few dimensions, strips of K in many, where it is never held. The oracle is
@@ -21,7 +22,7 @@ using test::Vec;
 
 /// What Gram sums up over all pairs, in double.
 struct Seen {
-  double bandwidth;
+  double bandwidth, repulsion;
   Mat sums, attraction, over_sums, shared, product, stein;
 };
 
@@ -38,10 +39,16 @@ Seen look(const K& kernel, const Mat& x, const Mat& v, const Vec& w) {
   gram.attraction_over_sums(b, again);
   gram.attraction_shared(ws, c);
   gram.product(vs, p);
-  gram.stein_direction(vs.topRows(x.rows()).eval(), s);
+  const double repulsion = gram.stein_direction(vs.topRows(x.rows()).eval(), s);
   CHECK(test::relative_error(sums, again) < 1e-6);
-  return {gram.bandwidth(),          sums.template cast<double>(), a.template cast<double>(), b.template cast<double>(),
-          c.template cast<double>(), p.template cast<double>(),    s.template cast<double>()};
+  return {gram.bandwidth(),
+          repulsion,
+          sums.template cast<double>(),
+          a.template cast<double>(),
+          b.template cast<double>(),
+          c.template cast<double>(),
+          p.template cast<double>(),
+          s.template cast<double>()};
 }
 
 void compare(const Seen& seen, const test::OracleKernel& oracle, const Mat& x, const Mat& v, const Vec& w,
@@ -74,6 +81,13 @@ void compare(const Seen& seen, const test::OracleKernel& oracle, const Mat& x, c
     add(4, seen.product.col(j), product);
     add(5, seen.stein.col(j), (product.head(d) - attraction) / static_cast<double>(n));
   }
+  // The mean norm of G / n: of all particles, or of 16 of them where G is part of one product.
+  const auto norm = [&](Index j) { return seen.attraction.col(j).norm() / static_cast<double>(n); };
+  double all = 0, some = 0;
+  for (Index j = 0; j < n; ++j) all += norm(j) / static_cast<double>(n);
+  for (Index t = 0; t < 16; ++t) some += norm(t * n / 16) / 16;
+  CHECK((std::abs(seen.repulsion - all) < tolerance * all ||
+         (d > 16 && std::abs(seen.repulsion - some) < tolerance * some)));
   for (std::size_t k = 0; k < got.size(); ++k) {
     CAPTURE(k);
     CHECK(test::relative_error(got[k], wanted[k]) < tolerance);
