@@ -1,0 +1,120 @@
+#pragma once
+
+#include <repel/metrics/check.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+// Telling two kinds of points apart by a score: positives should have the higher one. Equal scores are never told
+// apart, so no figure depends on the order of the points.
+
+namespace repel::metrics {
+
+/// What calling everything from `threshold` on positive gives.
+struct RocPoint {
+  double threshold;
+  double fpr;  ///< the fraction of negatives that are called positive
+  double tpr;  ///< the fraction of positives that are
+};
+
+namespace detail {
+
+/// Cumulated counts at each distinct score, from the highest down.
+struct Cut {
+  double threshold;
+  double negatives, positives;
+};
+
+template <class N, class P>
+std::vector<Cut> cuts(const char* where, const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
+  require_numbers(where, "negatives", negatives);
+  require_numbers(where, "positives", positives);
+  const auto sorted = [](const auto& scores) {
+    const auto& values = scores.derived().eval();
+    std::vector<double> out(static_cast<std::size_t>(values.size()));
+    for (Index i = 0; i < values.size(); ++i) out[static_cast<std::size_t>(i)] = static_cast<double>(values(i));
+    std::sort(out.begin(), out.end(), std::greater<>());
+    return out;
+  };
+  const std::vector<double> n = sorted(negatives), p = sorted(positives);
+  std::vector<Cut> result;
+  for (std::size_t i = 0, j = 0; i < n.size() || j < p.size();) {
+    const double at = i == n.size() ? p[j] : j == p.size() ? n[i] : std::max(n[i], p[j]);
+    while (i < n.size() && n[i] == at) ++i;
+    while (j < p.size() && p[j] == at) ++j;
+    result.push_back({at, static_cast<double>(i), static_cast<double>(j)});
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// The receiver operating characteristic, from (0, 0) to (1, 1): a point at each distinct score.
+template <class N, class P>
+std::vector<RocPoint> roc_curve(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
+  const auto n = static_cast<double>(negatives.size()), p = static_cast<double>(positives.size());
+  std::vector<RocPoint> result{{std::numeric_limits<double>::infinity(), 0, 0}};
+  for (const detail::Cut& cut : detail::cuts("metrics::roc_curve", negatives, positives))
+    result.push_back({cut.threshold, cut.negatives / n, cut.positives / p});
+  return result;
+}
+
+/// The area under the ROC curve: the probability that a positive scores higher than a negative, ties counting one half.
+/// Exact: it is a ratio of whole numbers.
+template <class N, class P>
+double auroc(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
+  double twice = 0, below = 0, won = 0;  // pairs won, counted twice
+  for (const detail::Cut& cut : detail::cuts("metrics::auroc", negatives, positives)) {
+    twice += (cut.negatives - below) * (won + cut.positives);
+    below = cut.negatives;
+    won = cut.positives;
+  }
+  return twice / (2 * static_cast<double>(negatives.size()) * static_cast<double>(positives.size()));
+}
+
+/// The area under the precision-recall curve as average precision, Σ (R_k − R_{k−1}) P_k.
+template <class N, class P>
+double aupr(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
+  double sum = 0, before = 0;
+  for (const detail::Cut& cut : detail::cuts("metrics::aupr", negatives, positives)) {
+    sum += (cut.positives - before) * cut.positives / (cut.positives + cut.negatives);
+    before = cut.positives;
+  }
+  return sum / static_cast<double>(positives.size());
+}
+
+/// The false positive rate at the highest threshold that finds at least this fraction of the positives.
+template <class N, class P>
+double fpr_at_tpr(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives, double tpr) {
+  if (!(tpr > 0 && tpr <= 1)) detail::fail("metrics::fpr_at_tpr", "tpr is ", tpr, ", but must be above 0, at most 1");
+  const auto n = static_cast<double>(negatives.size()), p = static_cast<double>(positives.size());
+  for (const detail::Cut& cut : detail::cuts("metrics::fpr_at_tpr", negatives, positives))
+    if (cut.positives / p >= tpr) return cut.negatives / n;
+  return 1;
+}
+
+/// How well an uncertainty tells out-of-distribution points from those of the test set.
+struct OodDetection {
+  double auroc = 0;       ///< 0.5 is chance
+  double aupr_in = 0;     ///< with the test points as positives
+  double aupr_out = 0;    ///< with the others as positives
+  double fpr80 = 0;       ///< the fraction of the others taken for test points where 80 % of the test points are let in
+  double fpr95 = 0;       ///< where 95 % are
+  double mean_ratio = 0;  ///< mean uncertainty outside over that on the test set, the paper's H_o/H_t and MD_o/MD_t
+};
+
+template <class T, class O>
+OodDetection ood_detection(const Eigen::MatrixBase<T>& test_uncertainty, const Eigen::MatrixBase<O>& ood_uncertainty) {
+  const Eigen::VectorXd test = test_uncertainty.derived().template cast<double>().reshaped(),
+                        ood = ood_uncertainty.derived().template cast<double>().reshaped();
+  return {auroc(test, ood),
+          aupr(-ood, -test),
+          aupr(test, ood),
+          fpr_at_tpr(-ood, -test, 0.80),
+          fpr_at_tpr(-ood, -test, 0.95),
+          ood.mean() / test.mean()};
+}
+
+}  // namespace repel::metrics
