@@ -22,6 +22,12 @@ if(REPEL_OPENMP)
   endif()
 endif()
 
+find_package(ZLIB) # for compressed data files
+if(ZLIB_FOUND)
+  target_compile_definitions(repel_develop INTERFACE REPEL_WITH_ZLIB)
+  target_link_libraries(repel_develop INTERFACE ZLIB::ZLIB)
+endif()
+
 if(REPEL_TUNE)
   # -O2 with x86-64-v3 (AVX2, FMA) makes faster matrix products than -march=native with GCC 12; where that does not run,
   # the compiler's idea of this machine.

@@ -5,7 +5,7 @@ set -eu
 
 if [ $# -gt 0 ]; then
   echo "usage: cmake/setup.sh"
-  echo "Installs, where missing: a C++ compiler, CMake, Ninja, Eigen, Catch2, Google Benchmark, CLI11 and gnuplot."
+  echo "Installs, where missing: a C++ compiler, CMake, Ninja, Eigen, Catch2, Google Benchmark, CLI11, zlib and gnuplot."
   [ "$1" = --help ] || [ "$1" = -h ] || exit 2
   exit 0
 fi
@@ -29,8 +29,8 @@ if ! have apt-get || ! have dpkg-query; then
     cat >&2 <<'TEXT'
 cmake/setup.sh installs packages on Debian and Ubuntu only. On this system, please install:
   a C++20 compiler (GCC 12 or clang 14, or later), CMake 3.25 or later, Ninja,
-  Eigen 3.4 or later, Catch2 (2.13 or 3), Google Benchmark, CLI11, and gnuplot for the pictures;
-on macOS, for example: brew install cmake ninja eigen catch2 google-benchmark cli11 gnuplot
+  Eigen 3.4 or later, Catch2 (2.13 or 3), Google Benchmark, CLI11, zlib, and gnuplot for the pictures;
+on macOS, for example: brew install cmake ninja eigen catch2 google-benchmark cli11 zlib gnuplot
 TEXT
     exit 1
   done
@@ -44,7 +44,7 @@ have c++ || missing="$missing g++"
 have cmake || missing="$missing cmake"
 have ninja || missing="$missing ninja-build"
 have gnuplot || missing="$missing gnuplot-nox fonts-dejavu-core"
-for package in libeigen3-dev catch2 libbenchmark-dev libcli11-dev; do
+for package in libeigen3-dev catch2 libbenchmark-dev libcli11-dev zlib1g-dev; do
   status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done

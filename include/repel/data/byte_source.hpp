@@ -1,0 +1,102 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#ifdef REPEL_WITH_ZLIB
+#include <zlib.h>
+#endif
+
+namespace repel::data::detail {
+
+/// A file is not what it should be.
+template <class... Parts>
+[[noreturn]] void refuse(const char* where, const std::filesystem::path& file, const Parts&... parts) {
+  throw std::runtime_error(repel::detail::words("repel::data::", where, ": ", file.string(), ": ", parts...));
+}
+
+/// The bytes of a file, one after the other; of a compressed one (.gz) what was compressed.
+class ByteSource {
+ public:
+  ByteSource(const char* where, const std::filesystem::path& file) : where_(where), file_(file) {
+    if (std::filesystem::is_directory(file)) refuse(where, file, "is a folder, but must be a file");
+    plain_.open(file, std::ios::binary);
+    if (!plain_) refuse(where, file, "cannot be opened");
+    char magic[2] = {};
+    plain_.read(magic, 2);
+    const bool compressed = plain_.gcount() == 2 && magic[0] == '\x1f' && magic[1] == '\x8b';
+    plain_.clear();
+    plain_.seekg(0);
+    if (!compressed) return;
+#ifdef REPEL_WITH_ZLIB
+    plain_.close();
+    zipped_ = gzopen(file.c_str(), "rb");
+    if (zipped_ == nullptr) refuse(where, file, "cannot be opened");
+#else
+    refuse(where, file, "is compressed, but this program was built without zlib (see repel/data.hpp); gunzip it first");
+#endif
+  }
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+  ~ByteSource() {
+#ifdef REPEL_WITH_ZLIB
+    if (zipped_ != nullptr) gzclose(zipped_);
+#endif
+  }
+
+  /// Up to `count` bytes; fewer at the end of the file. Memory grows with what is really there, not with what a header
+  /// promises.
+  std::vector<std::uint8_t> read(std::size_t count) {
+    constexpr std::size_t step = std::size_t{1} << 20;
+    std::vector<std::uint8_t> bytes;
+    while (bytes.size() < count) {
+      const std::size_t before = bytes.size(), wanted = std::min(step, count - before);
+      bytes.resize(before + wanted);
+      const std::size_t got = read_some(bytes.data() + before, wanted);
+      if (got < wanted) {
+        bytes.resize(before + got);
+        break;
+      }
+    }
+    return bytes;
+  }
+
+  /// How many bytes are left, which uses them up; counts to `most` at most.
+  std::size_t count_rest(std::size_t most) { return read(most).size(); }
+
+ private:
+  std::size_t read_some(std::uint8_t* out, std::size_t count) {
+#ifdef REPEL_WITH_ZLIB
+    if (zipped_ != nullptr) {
+      const int got = gzread(zipped_, out, static_cast<unsigned>(count));
+      int code = Z_OK;
+      std::string message = gzerror(zipped_, &code);  // after the file's name
+      if (const auto at = message.rfind(": "); at != std::string::npos) message.erase(0, at + 2);
+      if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
+        refuse(where_, file_, "cannot be decompressed (zlib says: ", message, "): it is damaged or cut off");
+      return static_cast<std::size_t>(got);
+    }
+#endif
+    plain_.read(reinterpret_cast<char*>(out), static_cast<std::streamsize>(count));
+    if (plain_.bad()) refuse(where_, file_, "cannot be read");
+    return static_cast<std::size_t>(plain_.gcount());
+  }
+
+  const char* where_;
+  std::filesystem::path file_;
+  std::ifstream plain_;
+#ifdef REPEL_WITH_ZLIB
+  gzFile zipped_ = nullptr;
+#endif
+};
+
+}  // namespace repel::data::detail
