@@ -2,6 +2,8 @@
 
 #include <repel/optim/optimiser.hpp>
 
+#include <tuple>
+
 namespace repel {
 
 /// AdaGrad (Duchi et al. 2011), with PyTorch's order of operations and defaults.
@@ -17,6 +19,8 @@ struct AdaGrad {
   template <class P>
   struct Memory {
     P square;  ///< the sum of Φ²
+    auto fields() { return std::tie(square); }
+    auto fields() const { return std::tie(square); }
   };
 
   template <class P>

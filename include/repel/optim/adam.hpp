@@ -3,6 +3,7 @@
 #include <repel/optim/optimiser.hpp>
 
 #include <cmath>
+#include <tuple>
 
 namespace repel {
 
@@ -23,6 +24,8 @@ struct Adam {
   template <class P>
   struct Memory {
     P mean, square;  ///< running averages of Φ and of Φ²
+    auto fields() { return std::tie(mean, square); }
+    auto fields() const { return std::tie(mean, square); }
   };
 
   template <class P>

@@ -2,6 +2,8 @@
 
 #include <repel/optim/optimiser.hpp>
 
+#include <tuple>
+
 namespace repel {
 
 /// RMSProp (Hinton 2012), with PyTorch's order of operations and defaults.
@@ -19,6 +21,8 @@ struct RmsProp {
   template <class P>
   struct Memory {
     P square;  ///< the running average of Φ²
+    auto fields() { return std::tie(square); }
+    auto fields() const { return std::tie(square); }
   };
 
   template <class P>

@@ -2,6 +2,8 @@
 
 #include <repel/optim/optimiser.hpp>
 
+#include <tuple>
+
 namespace repel {
 
 /// Gradient ascent, with heavy-ball or Nesterov momentum where asked for. The update is PyTorch's.
@@ -19,6 +21,8 @@ struct Sgd {
   template <class P>
   struct Memory {
     P velocity;
+    auto fields() { return std::tie(velocity); }
+    auto fields() const { return std::tie(velocity); }
   };
 
   template <class P>

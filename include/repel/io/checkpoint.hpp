@@ -1,0 +1,306 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/types.hpp>
+#include <repel/io/atomic_file.hpp>
+#include <repel/run.hpp>
+#include <repel/sampler.hpp>
+
+#include <bit>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// The file: "repelckp", the format's version, the size of a scalar, the step, the bandwidth, the settings, a note, the
+// number of arrays, the arrays (rows, columns, values; first the particles, then what the optimiser remembers), and a
+// checksum of all that. Numbers are little-endian, 8 bytes each.
+
+namespace repel {
+
+/// A checkpoint that cannot be gone on from, and why.
+struct CheckpointError : std::runtime_error {
+  CheckpointError(const std::string& why, bool is_damaged) : std::runtime_error(why), damaged(is_damaged) {}
+  bool damaged;  ///< else it is whole, but not of this run or not of this program
+};
+
+namespace detail {
+
+static_assert(std::endian::native == std::endian::little, "repel/io: only for little-endian machines");
+
+inline constexpr std::string_view kCheckpointMagic = "repelckp";
+inline constexpr std::uint64_t kCheckpointVersion = 1;
+
+/// The 64-bit FNV-1a hash, on whole words where it can: enough to notice a damaged file.
+inline std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  std::size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, 8);
+    mix(word);
+    hash ^= hash >> 29;  // the top bits of a word must reach the low bits of the hash
+  }
+  for (; at < bytes.size(); ++at) mix(static_cast<unsigned char>(bytes[at]));
+  return hash;
+}
+
+/// The matrices that an optimiser remembers: a memory is Empty, a matrix, or has fields() that ties them together.
+template <class Memory>
+auto memory_fields(Memory& memory) {
+  if constexpr (std::is_empty_v<Memory>) {
+    return std::tuple<>();
+  } else if constexpr (requires { memory.fields(); }) {
+    return memory.fields();
+  } else {
+    static_assert(
+        requires { memory.data(), memory.rows(), memory.cols(); },
+        "repel: to be saved, an optimiser's memory must be a matrix, or have a member "
+        "auto fields() { return std::tie(a, b); } that names its matrices");
+    return std::tie(memory);
+  }
+}
+
+template <class State, class Body>
+void for_each_array(State& state, const Body& body) {
+  body(state.particles);
+  std::apply([&](auto&... field) { (body(field), ...); }, memory_fields(state.memory));
+}
+
+class CheckpointWriter {
+ public:
+  void number(std::uint64_t value) { raw(&value, sizeof value); }
+  void number(double value) { raw(&value, sizeof value); }
+  void text(const std::string& value) {
+    number(std::uint64_t{value.size()});
+    bytes_ += value;
+  }
+  void raw(const void* data, std::size_t count) { bytes_.append(static_cast<const char*>(data), count); }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// Reads what a writer wrote; never past the end.
+class CheckpointReader {
+ public:
+  CheckpointReader(std::string bytes, std::string file) : bytes_(std::move(bytes)), file_(std::move(file)) {}
+
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    throw CheckpointError(words("repel: the checkpoint ", file_, " ", parts...), false);
+  }
+  template <class... Parts>
+  [[noreturn]] void damaged(const Parts&... parts) const {
+    throw CheckpointError(words("repel: the checkpoint ", file_, " is damaged: ", parts...), true);
+  }
+  void raw(const char* what, void* out, std::size_t count) {
+    if (count > bytes_.size() - at_) damaged("it ends within its ", what);
+    std::memcpy(out, bytes_.data() + at_, count);
+    at_ += count;
+  }
+  template <class Number>
+  Number number(const char* what) {
+    Number value{};
+    raw(what, &value, sizeof value);
+    return value;
+  }
+  std::string text(const char* what) {
+    const auto length = number<std::uint64_t>(what);
+    if (length > bytes_.size() - at_) damaged("it ends within its ", what);
+    std::string value(bytes_, at_, static_cast<std::size_t>(length));
+    at_ += static_cast<std::size_t>(length);
+    return value;
+  }
+  std::string_view all() const { return bytes_; }
+  std::size_t left() const { return bytes_.size() - at_; }
+
+ private:
+  std::string bytes_, file_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace detail
+
+/// Where the checkpoint before the last is kept.
+inline std::filesystem::path previous_checkpoint(const std::filesystem::path& path) {
+  return path.string() + ".previous";
+}
+
+/// Writes a state to a file; the one that was there before is kept beside it as PATH.previous. `settings` is what must
+/// be the same to go on; `note` is for the caller.
+template <class P, class Memory, class Buffers>
+void save_checkpoint(const std::filesystem::path& path, const State<P, Memory, Buffers>& state,
+                     const std::string& settings, double bandwidth = 0, const std::string& note = {}) {
+  using Scalar = typename P::Scalar;
+  detail::CheckpointWriter out;
+  out.raw(detail::kCheckpointMagic.data(), detail::kCheckpointMagic.size());
+  out.number(detail::kCheckpointVersion);
+  out.number(std::uint64_t{sizeof(Scalar)});
+  out.number(static_cast<std::uint64_t>(state.step));
+  out.number(bandwidth);
+  out.text(settings);
+  out.text(note);
+  std::uint64_t arrays = 0;
+  detail::for_each_array(state, [&](const auto&) { ++arrays; });
+  out.number(arrays);
+  detail::for_each_array(state, [&](const auto& array) {
+    out.number(static_cast<std::uint64_t>(array.rows()));
+    out.number(static_cast<std::uint64_t>(array.cols()));
+    out.raw(array.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
+  });
+  const std::uint64_t sum = detail::checksum(out.bytes());
+  detail::AtomicFile file(path);
+  file.write(out.bytes().data(), out.bytes().size());
+  file.write(&sum, sizeof sum);
+  file.commit(previous_checkpoint(path));
+}
+
+/// What a checkpoint says beside the state.
+struct CheckpointInfo {
+  double bandwidth = 0;
+  std::string note;
+};
+
+/// Reads a state, made by the init() of the same sampler with particles of the same shape. Throws CheckpointError, and
+/// leaves the state as it was, for a file that is damaged or of another run.
+template <class P, class Memory, class Buffers>
+CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memory, Buffers>& state,
+                               const std::string& settings) {
+  using Scalar = typename P::Scalar;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw CheckpointError("repel: the checkpoint " + path.string() + " cannot be opened", false);
+  detail::CheckpointReader file(std::string(std::istreambuf_iterator<char>(in), {}), path.string());
+  char magic[8] = {};
+  if (file.all().size() < sizeof magic) file.damaged("it has ", file.all().size(), " bytes");
+  file.raw("start", magic, sizeof magic);
+  if (std::string_view(magic, sizeof magic) != detail::kCheckpointMagic) file.refuse("is no checkpoint of repel");
+  if (const auto version = file.number<std::uint64_t>("version"); version != detail::kCheckpointVersion)
+    file.refuse("has format version ", version, ", but this program reads version ", detail::kCheckpointVersion);
+  const std::string_view all = file.all();
+  std::uint64_t sum = 0;
+  if (all.size() < 24) file.damaged("it has ", all.size(), " bytes");
+  std::memcpy(&sum, all.data() + all.size() - sizeof sum, sizeof sum);
+  if (detail::checksum(all.substr(0, all.size() - sizeof sum)) != sum)
+    file.damaged("its checksum does not fit its content");
+
+  if (const auto size = file.number<std::uint64_t>("scalar"); size != sizeof(Scalar))
+    file.refuse("has ", 8 * size, "-bit numbers, but the particles have ", 8 * sizeof(Scalar), "-bit numbers");
+  const auto step = static_cast<Index>(file.number<std::uint64_t>("step"));
+  CheckpointInfo info{.bandwidth = file.number<double>("bandwidth"), .note = {}};
+  if (const std::string found = file.text("settings"); found != settings)
+    file.refuse("is of another run: its settings are \"", found, "\", but these are \"", settings, "\"");
+  info.note = file.text("note");
+  const auto arrays = file.number<std::uint64_t>("arrays");
+  std::uint64_t wanted = 0;
+  detail::for_each_array(state, [&](const auto&) { ++wanted; });
+  if (arrays != wanted) file.refuse("has ", arrays, " arrays, but this state has ", wanted, ": another optimiser");
+  std::vector<P> read;  // all of it, before anything is changed
+  detail::for_each_array(state, [&](const auto& array) {
+    const auto rows = file.number<std::uint64_t>("array"), columns = file.number<std::uint64_t>("array");
+    if (rows != static_cast<std::uint64_t>(array.rows()) || columns != static_cast<std::uint64_t>(array.cols()))
+      file.refuse("has particles or memory of ", rows, "x", columns, ", but this state has ", array.rows(), "x",
+                  array.cols());
+    P& values = read.emplace_back(array.rows(), array.cols());
+    file.raw("array", values.data(), sizeof(Scalar) * static_cast<std::size_t>(values.size()));
+  });
+  if (file.left() != sizeof sum) file.damaged("it goes on after its arrays");
+
+  std::size_t k = 0;
+  detail::for_each_array(state, [&](auto& array) { array = read[k++]; });
+  state.step = step;
+  return info;
+}
+
+/// How a run was resumed.
+struct Resumed {
+  std::filesystem::path from;  ///< empty: there was no checkpoint, and the state is as it was
+  std::string refused;         ///< why the last checkpoint was passed over for the one before
+  CheckpointInfo info;
+};
+
+/// Goes on from the last checkpoint if there is one. If that is damaged it is put aside as PATH.damaged, and the one
+/// before it is taken. Throws CheckpointError, and changes nothing, for a checkpoint of another run, and where all are
+/// damaged.
+template <class P, class Memory, class Buffers>
+Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory, Buffers>& state,
+                          const std::string& settings) {
+  const auto load = [&](const std::filesystem::path& file, std::string refused) {
+    CheckpointInfo info = load_checkpoint(file, state, settings);
+    return Resumed{file, std::move(refused), std::move(info)};
+  };
+  const auto previous = previous_checkpoint(path);
+  if (!std::filesystem::exists(path)) return std::filesystem::exists(previous) ? load(previous, {}) : Resumed{};
+  try {
+    return load(path, {});
+  } catch (const CheckpointError& error) {
+    if (!error.damaged || !std::filesystem::exists(previous)) throw;
+    Resumed result = load(previous, error.what());
+    std::filesystem::rename(path, path.string() + ".damaged");  // so that it does not take the place of the good one
+    return result;
+  }
+}
+
+/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends.
+class Checkpoints {
+ public:
+  Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
+      : path_(std::move(path)), settings_(std::move(settings)), seconds_(seconds) {
+    if (!(seconds >= 0)) detail::fail("Checkpoints", "seconds is ", seconds, ", but must be at least 0");
+  }
+
+  /// Called for each checkpoint, for what the caller wants to find in it.
+  Checkpoints& with_note(std::function<std::string()> note) {
+    note_ = std::move(note);
+    return *this;
+  }
+
+  template <class State>
+  void on_start(const State& state, Index) {
+    saved_step_ = state.step;
+    last_ = Clock::now();
+    save_now_ = [this, &state] { save(state); };
+  }
+
+  template <class State>
+  void operator()(const State& state, const StepInfo& info) {
+    bandwidth_ = info.bandwidth;
+    if (std::chrono::duration<double>(Clock::now() - last_).count() >= seconds_) save(state);
+  }
+
+  void on_finish(const Report&) {
+    if (save_now_) std::exchange(save_now_, nullptr)();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class State>
+  void save(const State& state) {
+    if (state.step != saved_step_) save_checkpoint(path_, state, settings_, bandwidth_, note_ ? note_() : "");
+    saved_step_ = state.step;
+    last_ = Clock::now();
+  }
+
+  std::filesystem::path path_;
+  std::string settings_;
+  double seconds_, bandwidth_ = 0;
+  std::function<std::string()> note_;
+  std::function<void()> save_now_;
+  Index saved_step_ = 0;
+  Clock::time_point last_{};
+};
+
+}  // namespace repel

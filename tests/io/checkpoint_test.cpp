@@ -1,0 +1,275 @@
+#include "catch.hpp"
+
+#include <repel/checkpoint.hpp>
+#include <repel/repel.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Eigen::MatrixXd;
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    static int count = 0;
+    path = fs::temp_directory_path() / ("repel_io_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+std::string content(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void replace(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+auto sampler() {
+  return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Wgd{repel::Kde{}},
+                             repel::Adam{.learning_rate = 0.01});
+}
+auto start() { return sampler().init(repel::normal(3, 12, 7)); }
+
+/// What an exception says, without the name of the folder.
+std::string reason(const fs::path& folder, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::runtime_error& error) {
+    std::string text = error.what();
+    for (auto at = text.find(folder.string()); at != std::string::npos; at = text.find(folder.string()))
+      text.erase(at, folder.string().size() + 1);
+    return text;
+  }
+  return "nothing was wrong";
+}
+
+struct Plain {  // remembers nothing
+  auto init(const auto&) const { return repel::Empty{}; }
+  void update(auto&, repel::Index, const auto& phi, auto& particles) const { particles += 0.1F * phi; }
+};
+
+struct Last {  // remembers a matrix
+  auto init(const Eigen::MatrixXf& particles) const { return Eigen::MatrixXf(0 * particles); }
+  auto init(const MatrixXd& particles) const { return MatrixXd(0 * particles); }
+  void update(auto& last, repel::Index, const auto& phi, auto& particles) const {
+    particles += (phi + last) / 10;
+    last = phi;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a run goes on from its checkpoint with the same bits", "[checkpoint]") {
+  const Folder folder;
+  const auto file = folder.path / "run";
+  auto whole = start();
+  repel::run(sampler(), whole, 100);
+
+  auto state = start();
+  CHECK(repel::resume_checkpoint(file, state, "a").from.empty());
+  repel::run(sampler(), state, 37, repel::Checkpoints(file, "a", 0).with_note([] { return "37"; }));
+  auto later = start();
+  const repel::Resumed resumed = repel::resume_checkpoint(file, later, "a");
+  CHECK(resumed.from == file);
+  CHECK(resumed.info.note == "37");
+  CHECK(resumed.info.bandwidth > 0);
+  CHECK(later.step == 37);
+  repel::run(sampler(), later, 63);
+  CHECK(later.particles == whole.particles);
+  CHECK(later.memory.mean == whole.memory.mean);
+  CHECK(later.memory.square == whole.memory.square);
+  CHECK(later.step == 100);
+
+  // The checkpoint before the last is kept.
+  auto before = start();
+  repel::load_checkpoint(repel::previous_checkpoint(file), before, "a");
+  CHECK(before.step == 36);
+}
+
+TEST_CASE("every optimiser's memory is saved, also float's and a user's own", "[checkpoint]") {
+  const Folder folder;
+  const auto check = [&](const auto& optimiser) {
+    const auto make = [&] {
+      return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, optimiser);
+    };
+    auto whole = make().init(repel::normal<float>(2, 5, 7));
+    repel::run(make(), whole, 5);
+    repel::save_checkpoint(folder.path / "f", whole, "");
+    auto other = make().init(repel::normal<float>(2, 5, 8));
+    repel::load_checkpoint(folder.path / "f", other, "");
+    repel::run(make(), whole, 5);
+    repel::run(make(), other, 5);
+    CHECK(whole.particles == other.particles);
+  };
+  check(repel::Adam{});
+  check(repel::Sgd{.momentum = 0.9});
+  check(repel::AdaGrad{});
+  check(repel::RmsProp{});
+  check(Plain{});
+  check(Last{});
+}
+
+TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the good one before it is taken",
+          "[checkpoint]") {
+  const Folder folder;
+  const auto file = folder.path / "run", previous = repel::previous_checkpoint(file);
+  auto state = start();
+  repel::run(sampler(), state, 5, repel::Checkpoints(file, "a", 0));
+  const std::string good = content(file);
+  const auto why = [&](const std::string& bytes, const std::string& settings = "a") {
+    replace(file, bytes);
+    auto untouched = start();
+    const std::string text = reason(folder.path, [&] { repel::load_checkpoint(file, untouched, settings); });
+    if (text != "nothing was wrong") CHECK((untouched.step == 0 && untouched.particles == start().particles));
+    return text;
+  };
+  CHECK(why(good) == "nothing was wrong");
+  CHECK(why("") == "repel: the checkpoint run is damaged: it has 0 bytes");
+  CHECK(why("something else") == "repel: the checkpoint run is no checkpoint of repel");
+  CHECK(why(good, "b") == "repel: the checkpoint run is of another run: its settings are \"a\", but these are \"b\"");
+  std::string newer = good;
+  newer[8] = 2;
+  CHECK(why(newer) == "repel: the checkpoint run has format version 2, but this program reads version 1");
+  // Cut off anywhere, or with any byte changed, it is noticed.
+  for (std::size_t length = 1; length < good.size(); length += 7)
+    REQUIRE(why(good.substr(0, length)) != "nothing was wrong");
+  for (std::size_t at = 0; at < good.size(); at += 3) {
+    std::string changed = good;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+    REQUIRE(why(changed) != "nothing was wrong");
+  }
+  CHECK(why(good + "x") == "repel: the checkpoint run is damaged: its checksum does not fit its content");
+
+  auto resumed_state = start();
+  replace(file, good.substr(0, 100));
+  const repel::Resumed resumed = repel::resume_checkpoint(file, resumed_state, "a");
+  CHECK(resumed.from == previous);
+  CHECK_THAT(resumed.refused, contains("is damaged"));
+  CHECK(resumed_state.step == 4);
+  CHECK(fs::exists(file.string() + ".damaged"));
+  repel::run(sampler(), resumed_state, 1, repel::Checkpoints(file, "a", 0));
+  CHECK(content(file) == good);  // the same bits, after all
+
+  // Of another run: nothing is touched, and no older one is taken instead.
+  auto foreign = start();
+  CHECK_THROWS_AS(repel::resume_checkpoint(file, foreign, "b"), repel::CheckpointError);
+  CHECK(content(file) == good);
+  replace(file, "repelck");
+  replace(previous, "repelck");
+  CHECK_THROWS_AS(repel::resume_checkpoint(file, foreign, "a"), repel::CheckpointError);
+
+  const auto other = [&](const auto& optimiser, repel::Index n) {
+    auto made = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Wgd{repel::Kde{}}, optimiser)
+                    .init(repel::normal(3, n, 7));
+    return reason(folder.path, [&] { repel::load_checkpoint(file, made, "a"); });
+  };
+  replace(file, good);
+  CHECK(other(repel::Sgd{}, 12) == "repel: the checkpoint run has 3 arrays, but this state has 2: another optimiser");
+  CHECK(other(repel::Adam{}, 13) ==
+        "repel: the checkpoint run has particles or memory of 3x12, but this state has 3x13");
+  auto in_float = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Wgd{repel::Kde{}})
+                      .init(repel::normal<float>(3, 12, 7));
+  CHECK(reason(folder.path, [&] { repel::load_checkpoint(file, in_float, "a"); }) ==
+        "repel: the checkpoint run has 64-bit numbers, but the particles have 32-bit numbers");
+  CHECK_THAT(reason(folder.path, [&] { repel::save_checkpoint(folder.path / "no" / "where", state, ""); }),
+             contains("cannot be written"));
+}
+
+TEST_CASE("a run killed at any moment resumes and ends with the same bits", "[checkpoint][kill]") {
+  const Folder folder;
+  const auto file = folder.path / "run";
+  constexpr repel::Index steps = 3000;
+  auto whole = start();
+  repel::run(sampler(), whole, steps);
+
+  repel::Random random(3);
+  int kills = 0;
+  while (kills < 50) {
+    fs::remove_all(folder.path);
+    fs::create_directories(folder.path);
+    double patience = 8000;  // microseconds; more of it each time, since a slow machine must get to the end, too
+    for (bool done = false; !done; patience *= 1.1) {
+      const pid_t child = ::fork();
+      REQUIRE(child >= 0);
+      if (child == 0) {  // no Catch in here
+        auto state = start();
+        repel::resume_checkpoint(file, state, "a");
+        repel::run(sampler(), state, steps - state.step, repel::Checkpoints(file, "a", 0.0005));
+        ::_exit(0);
+      }
+      ::usleep(static_cast<unsigned>(patience * random.uniform()));
+      ::kill(child, SIGKILL);
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      if (WIFSIGNALED(status)) {
+        REQUIRE(WTERMSIG(status) == SIGKILL);
+        ++kills;
+      } else {
+        REQUIRE(WEXITSTATUS(status) == 0);
+        done = true;
+      }
+    }
+    auto state = start();
+    repel::load_checkpoint(file, state, "a");
+    CHECK(state.step == steps);
+    CHECK(state.particles == whole.particles);
+    CHECK(state.memory.square == whole.memory.square);
+  }
+}
+
+TEST_CASE("particles as NumPy files", "[npy]") {
+  const Folder folder;
+  const auto file = folder.path / "p.npy";
+  const MatrixXd x = repel::normal(3, 5, 1);
+  repel::save_npy(file, x);
+  CHECK(repel::load_npy(file) == x);
+  const std::string bytes = content(file);
+  CHECK(bytes.substr(0, 8) == std::string("\x93NUMPY\x01\x00", 8));
+  CHECK(bytes.size() == 128 + 15 * 8);  // the values start at a multiple of 64
+  CHECK_THAT(bytes.substr(10, 60), contains("'descr': '<f8', 'fortran_order': False, 'shape': (5, 3), "));
+  const Eigen::MatrixXf y = x.cast<float>();
+  repel::save_npy(file, y.transpose());
+  CHECK(repel::load_npy<float>(file) == y.transpose());
+  CHECK(reason(folder.path, [&] { repel::load_npy(file); }) ==
+        "repel::load_npy: p.npy: descr is '<f4', but must be '<f8'");
+
+  // As NumPy itself writes them: by columns, and vectors.
+  const auto made = [&](const std::string& shape, const std::string& order, const MatrixXd& values) {
+    std::string header = "{'descr': '<f8', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+    header.append(127 - 10 - header.size(), ' ');
+    header += '\n';
+    replace(file, std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header +
+                      std::string(reinterpret_cast<const char*>(values.data()),
+                                  sizeof(double) * static_cast<std::size_t>(values.size())));
+  };
+  made("(3, 5)", "True", x);
+  CHECK(repel::load_npy(file) == x.transpose());
+  made("(15,)", "False", x);
+  CHECK(repel::load_npy(file) == x.reshaped(1, 15));
+  const auto why = [&] { return reason(folder.path, [&] { repel::load_npy(file); }); };
+  made("(3, 6)", "False", x);
+  CHECK(why() == "repel::load_npy: p.npy: has 120 bytes of values, but its shape (3, 6) needs 144");
+  made("(3, 5, 1)", "False", x);
+  CHECK(why() == "repel::load_npy: p.npy: shape is (3, 5, 1), but must have 1 or 2 lengths");
+  made("(-3, -5)", "False", x);
+  CHECK(why() == "repel::load_npy: p.npy: shape is (-3, -5), but must have 1 or 2 lengths");
+  made("()", "False", x);
+  CHECK(why() == "repel::load_npy: p.npy: shape is (), but must have 1 or 2 lengths");
+  made("(3, 5)", "Maybe", x);
+  CHECK(why() == "repel::load_npy: p.npy: fortran_order is Maybe, but must be True or False");
+  replace(file, bytes.substr(0, 50));
+  CHECK(why() == "repel::load_npy: p.npy: ends within its header");
+  replace(file, "abc");
+  CHECK(why() == "repel::load_npy: p.npy: does not start as a NumPy file");
+}
