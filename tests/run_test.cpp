@@ -229,4 +229,9 @@ TEST_CASE("ProgressBar keeps quiet about short runs in a file, and says why a ru
   CHECK_THAT(text, contains("demo:  20%  10/50 steps"));
   CHECK_THAT(text, contains("demo: stopped by an observer after step 60"));
   CHECK_THAT(text, !contains("\r"));
+  const std::string remarked = printed([&](std::FILE* file) {
+    repel::run(sampler, state, 50, repel::ProgressBar("demo", file).with_remark([] { return "loss 0.5"; }),
+               repel::StopWhen([](const auto&, const auto&) { return true; }));
+  });
+  CHECK_THAT(remarked, contains("  loss 0.5\n"));
 }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
+#include <utility>
 
 #ifdef _WIN32
 #include <io.h>
@@ -21,6 +23,12 @@ class ProgressBar {
  public:
   explicit ProgressBar(std::string label = "", std::FILE* out = stderr)
       : label_(std::move(label)), out_(out), terminal_(is_terminal(out)) {}
+
+  /// Something to say at the end of the line, asked for whenever it is shown.
+  ProgressBar& with_remark(std::function<std::string()> remark) {
+    remark_ = std::move(remark);
+    return *this;
+  }
 
   template <class State>
   void on_start(const State& state, Index steps) {
@@ -100,13 +108,16 @@ class ProgressBar {
             std::string(static_cast<std::size_t>(width - full), '.') + "] ";
     }
     const char* begin = terminal_ ? "\r\x1b[K" : "";  // over the last line, erasing what is left of it
-    std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s%s", begin, prefix().c_str(), bar.c_str(),
-                 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate, time.c_str(), end);
+    const std::string remark = remark_ ? "  " + remark_() : "";
+    std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s%s%s", begin, prefix().c_str(), bar.c_str(),
+                 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate, time.c_str(),
+                 remark.c_str(), end);
     std::fflush(out_);
   }
 
   std::string label_;
   std::FILE* out_;
+  std::function<std::string()> remark_;
   bool terminal_;
   bool shown_ = false;
   Clock::time_point start_{}, last_{};

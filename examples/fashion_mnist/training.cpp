@@ -1,0 +1,197 @@
+#include "training.hpp"
+
+#include "../common/files.hpp"
+#include "../common/networks.hpp"
+
+#include <repel/bnn.hpp>
+#include <repel/checkpoint.hpp>
+#include <repel/metrics.hpp>
+#include <repel/repel.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <numeric>
+#include <utility>
+
+namespace fashion {
+
+namespace {
+
+using repel::Index;
+using repel::Matrix;
+
+constexpr Index kClasses = 10, kValidation = 5000, kSlice = 500;
+
+const repel::Mlp& network() {
+  static const repel::Mlp mlp({784, 100, 100, 100, kClasses}, repel::Activation::relu);
+  return mlp;
+}
+
+using Posterior = repel::Bnn<float, repel::CategoricalLikelihood, repel::ParticleNormalPrior>;
+
+/// A prior scale per member, dealt out in turn; one for all but the hyper-deep ensemble.
+Posterior posterior_of(const Settings& s, const std::vector<double>& scales, const Images& data, std::uint64_t seed) {
+  return Posterior(network(), repel::CategoricalLikelihood{}, repel::ParticleNormalPrior{scales}, data.inputs,
+                   data.labels, repel::Minibatch{s.batch, seed});
+}
+
+std::filesystem::path checkpoint(const Settings& s, const std::string& name, std::uint64_t seed) {
+  return s.out / "checkpoints" / (name + "-" + std::to_string(seed));
+}
+
+/// The first pictures of a set.
+Images slice(const Images& images, Index count) {
+  const Index n = std::min(count, images.inputs.cols());
+  return {images.inputs.leftCols(n), images.labels.head(n)};
+}
+
+/// Loss on some training data and accuracy on some test data, for the eye.
+std::string glance(const Matrix<float>& members, const Images& train, const Images& test) {
+  const auto mean = [&](const Images& images) {
+    const Matrix<float> p = predict(members, images.inputs);
+    return Matrix<float>(p.rowwise().mean().reshaped(kClasses, images.inputs.cols()));
+  };
+  return "loss " + example::fixed(repel::metrics::nll(mean(train), train.labels), 3) + "  accuracy " +
+         example::fixed(100 * repel::metrics::accuracy(mean(test), test.labels), 1) + " %";
+}
+
+/// Runs a sampler to its end, from its checkpoint where there is one.
+template <class Sampler>
+Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t seed, const std::string& identity,
+                   Index steps, const Matrix<float>& start, const Images& data, const Images& test, Sampler sampler) {
+  const auto file = checkpoint(s, name, seed);
+  std::filesystem::create_directories(file.parent_path());
+  auto state = sampler.init(start);
+  Trained result;
+  double before = 0;
+  if (s.resume) {
+    const repel::Resumed resumed = repel::resume_checkpoint(file, state, identity);
+    if (!resumed.refused.empty())
+      std::cout << resumed.refused << "; going on from " << resumed.from.string() << " instead\n";
+    if (!resumed.info.note.empty()) before = std::stod(resumed.info.note);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto spent = [&] {
+    return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  if (state.step < steps) {
+    const Images train_slice = slice(data, kSlice), test_slice = slice(test, kSlice);
+    const repel::Report report = repel::run(
+        sampler, state, steps - state.step,
+        repel::Checkpoints(file, identity, s.checkpoint_seconds).with_note([&] { return std::to_string(spent()); }),
+        repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
+          return glance(state.particles, train_slice, test_slice);
+        }),
+        repel::StopOnInterrupt{});
+    if (report.stop == repel::Report::Stop::not_finite) result.remark = report.message;
+    before = spent();
+  }
+  result.members = state.particles;
+  result.steps = state.step;
+  result.seconds = before;
+  return result;
+}
+
+/// The function prior of the settings.
+example::AnyModel functions_of(const Settings& s, const Posterior& posterior) {
+  const repel::Look look = s.look == "outputs" ? repel::Look::outputs : repel::Look::probabilities;
+  if (s.function_prior == "flat")
+    return example::AnyModel(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, look));
+  return example::AnyModel(posterior.functions(repel::ImplicitPrior<>{}, repel::BatchPoints{}, look));
+}
+
+/// Prior scales for a hyper-deep ensemble: as many random ones as there are members, L2 = 1/sd² between 1e-3 and 1e3,
+/// are trained on all but a part of the data; the five whose networks do best on that part are taken.
+std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const Matrix<float>& start, const Images& data,
+                                  const Images& test, std::string& remark) {
+  const Index held = std::min(kValidation, data.inputs.cols() / 10), kept = data.inputs.cols() - held;
+  const Images fit{data.inputs.leftCols(kept), data.labels.head(kept)},
+      check{data.inputs.rightCols(held), data.labels.tail(held)};
+  repel::Random random(repel::stream_seed(seed, 77));
+  std::vector<double> scales(static_cast<std::size_t>(s.members));
+  for (double& scale : scales) scale = std::pow(10, 1.5 - 3 * random.uniform());  // sd = L2^(−1/2)
+  const Index steps = s.search_steps > 0 ? s.search_steps : std::max<Index>(1, s.steps / 5);
+  const Trained tried = run_to_end(
+      s, "hyper-DE-search", seed,
+      repel::detail::words("hyper-DE search, ", s.members, " members, batch ", s.batch, ", ", s.init, " init, rate ",
+                           learning_rate(s, "hyper-DE"), ", seed ", seed, ", ", kept, " pictures"),
+      steps, start, fit, test,
+      repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()), repel::Map{},
+                          repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
+  const Matrix<float> p = predict(tried.members, check.inputs);
+  std::vector<double> loss(scales.size());
+  for (std::size_t m = 0; m < scales.size(); ++m)
+    loss[m] = repel::metrics::nll(p.col(static_cast<Index>(m)).reshaped(kClasses, held), check.labels);
+  std::vector<std::size_t> order(scales.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return loss[a] < loss[b]; });
+  std::vector<double> best;
+  remark = "prior scales (loss on the validation part):";
+  for (std::size_t k = 0; k < std::min<std::size_t>(5, order.size()); ++k) {
+    best.push_back(scales[order[k]]);
+    remark += " " + example::fixed(best.back(), 3) + " (" + example::fixed(loss[order[k]], 3) + ")";
+  }
+  return best;
+}
+
+}  // namespace
+
+Matrix<float> predict(const Matrix<float>& members, const Matrix<float>& inputs) {
+  repel::Mlp::Tape<float> tape;
+  Matrix<float> f;
+  network().evaluate(members, inputs, tape, f);
+  return repel::CategoricalLikelihood{}.summarise(f, kClasses).members;
+}
+
+bool has_checkpoints(const Settings& s) {
+  const auto folder = s.out / "checkpoints";
+  return std::filesystem::exists(folder) && !std::filesystem::is_empty(folder);
+}
+
+Trained train(const Settings& s, const std::string& method, std::uint64_t seed, const Images& data,
+              const Images& test) {
+  using namespace repel;
+  const Matrix<float> start = s.init == "prior"
+                                  ? prior_draws<float>(network(), NormalPrior{s.prior_sd}, s.members, seed)
+                                  : pytorch_draws<float>(network(), s.members, seed);
+  std::vector<double> scales{s.prior_sd};
+  std::string remark;
+  if (method == "hyper-DE") {
+    scales = search_scales(s, seed, start, data, test, remark);
+    if (StopOnInterrupt::interrupted()) return {start, 0, 0, "interrupted while searching"};
+    std::cout << "hyper-DE: " << remark << '\n';
+  }
+  const Posterior posterior = posterior_of(s, scales, data, seed);
+  const Adam adam{.learning_rate = learning_rate(s, method)};
+  const bool by_functions = method.find("-f") != std::string::npos || method.rfind("f-", 0) == 0;
+  std::string identity =
+      detail::words(method, ", ", s.members, " members, batch ", s.batch, ", ", s.init, " init, prior sd");
+  for (const double scale : scales) identity += detail::words(" ", scale);
+  identity += detail::words(", rate ", adam.learning_rate, ", seed ", seed, ", ", data.inputs.cols(), " pictures");
+  if (by_functions) identity += ", " + s.function_prior + " function prior, kernel on " + s.look;
+
+  const auto finish = [&](auto sampler) {
+    Trained result = run_to_end(s, method, seed, identity, s.steps, start, data, test, std::move(sampler));
+    if (result.remark.empty()) result.remark = remark;
+    return result;
+  };
+  const auto in_weights = [&](const auto& rule) {
+    return finish(weight_space(example::AnyTarget<float>(posterior.target()), rule, adam));
+  };
+  const auto in_functions = [&](const auto& rule) {
+    return finish(function_space(functions_of(s, posterior), rule, adam));
+  };
+  if (method == "SVGD") return in_weights(Svgd{});
+  if (method == "f-SVGD") return in_functions(Svgd{});
+  if (method == "kde-WGD") return in_weights(Wgd{Kde{}});
+  if (method == "sge-WGD") return in_weights(Wgd{Sge{}});
+  if (method == "ssge-WGD") return in_weights(Wgd{Ssge{}});
+  if (method == "kde-fWGD") return in_functions(Wgd{Kde{}});
+  if (method == "sge-fWGD") return in_functions(Wgd{Sge{}});
+  if (method == "ssge-fWGD") return in_functions(Wgd{Ssge{}});
+  return in_weights(Map{});  // DE and hyper-DE
+}
+
+}  // namespace fashion
