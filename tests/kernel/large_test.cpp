@@ -8,6 +8,7 @@
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/rbf.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -152,6 +153,11 @@ TEST_CASE("the median of a sample of the particles is near that of all", "[large
   const double some = repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{500}}, x);
   CHECK(some == Approx(all).epsilon(0.1));
   CHECK(some != all);
+  // It is spread over the particles, which may come in any order.
+  Mat sorted = x;
+  std::sort(sorted.row(0).begin(), sorted.row(0).end());
+  CHECK(repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{500}}, sorted) ==
+        Approx(repel::bandwidth(repel::Rbf{}, sorted)).epsilon(0.1));
   CHECK(repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{5000}}, x) == all);  // no more than there are
   CHECK_THROWS_WITH(repel::bandwidth(repel::Rbf{repel::SampledMedianBandwidth{1}}, x),
                     "repel::SampledMedianBandwidth: particles is 1, but must be at least 2");

@@ -2,11 +2,13 @@
 #include "support/golden.hpp"
 #include "support/tolerance.hpp"
 
+#include <repel/core/random.hpp>
 #include <repel/optim/adagrad.hpp>
 #include <repel/optim/adam.hpp>
 #include <repel/optim/rmsprop.hpp>
 #include <repel/optim/sgd.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace {
@@ -36,6 +38,28 @@ TEMPLATE_TEST_CASE("the optimisers reproduce PyTorch's updates", "[optim][golden
   compare<TestType>(repel::Sgd{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true}, "sgd_nesterov");
   compare<TestType>(repel::AdaGrad{.learning_rate = 0.1}, "adagrad");
   compare<TestType>(repel::RmsProp{.learning_rate = 0.02}, "rmsprop");
+}
+
+TEST_CASE("every entry of a large matrix is updated once", "[optim]") {
+  // Large ones are updated in runs, in threads; pieces of one run are the oracle.
+  const Eigen::MatrixXd start = repel::normal(3, 9001, 1), phi = repel::normal(3, 9001, 2);
+  const auto check = [&](const auto& optimiser) {
+    Eigen::MatrixXd whole = start;
+    auto memory = optimiser.init(whole);
+    for (repel::Index t = 1; t <= 3; ++t) optimiser.update(memory, t, phi, whole);
+    for (repel::Index first = 0; first < start.cols(); first += 100) {
+      const repel::Index width = std::min<repel::Index>(100, start.cols() - first);
+      Eigen::MatrixXd piece = start.middleCols(first, width);
+      const Eigen::MatrixXd direction = phi.middleCols(first, width);
+      auto piece_memory = optimiser.init(piece);
+      for (repel::Index t = 1; t <= 3; ++t) optimiser.update(piece_memory, t, direction, piece);
+      REQUIRE(test::relative_error(whole.middleCols(first, width), piece) < 1e-15);
+    }
+  };
+  check(repel::Adam{.learning_rate = 0.1});
+  check(repel::Sgd{.learning_rate = 0.1, .momentum = 0.9});
+  check(repel::AdaGrad{.learning_rate = 0.1});
+  check(repel::RmsProp{.learning_rate = 0.1});
 }
 
 TEST_CASE("a zero direction moves nothing, whatever epsilon rounds to", "[optim][degenerate]") {

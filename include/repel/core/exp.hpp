@@ -23,7 +23,7 @@ struct ExpTable;
 
 template <>
 struct ExpTable<double> {
-  using Bits = std::int64_t;
+  using Bits = std::uint64_t;  // unsigned: beyond `largest` the exponent wraps around, and is masked out
   static constexpr int mantissa_bits = 52;
   static constexpr double round = 0x1.8p52;  // adding it rounds to a whole number, left in the last bits
   static constexpr double log2_e = 0x1.71547652b82fep0;
@@ -45,7 +45,7 @@ struct ExpTable<double> {
 
 template <>
 struct ExpTable<float> {
-  using Bits = std::int32_t;
+  using Bits = std::uint32_t;
   static constexpr int mantissa_bits = 23;
   static constexpr float round = 0x1.8p23f;
   static constexpr float log2_e = 0x1.715476p0f;
