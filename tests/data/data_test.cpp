@@ -1,15 +1,13 @@
 #include "catch.hpp"
+#include "support/folder.hpp"
 
 #include <repel/data.hpp>
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #ifdef REPEL_WITH_ZLIB
 #include <zlib.h>
@@ -21,30 +19,16 @@ namespace data = repel::data;
 namespace fs = std::filesystem;
 using repel::Index;
 
-/// A folder of its own, removed at the end.
-struct Folder {
-  fs::path path;
-  Folder() {
-    static int count = 0;
-    path =
-        fs::temp_directory_path() / ("repel_data_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
+using test::Folder;
 
-  fs::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path / name, std::ios::binary) << bytes;
-    return path / name;
-  }
 #ifdef REPEL_WITH_ZLIB
-  fs::path write_gz(const std::string& name, const std::string& bytes) const {
-    const gzFile out = gzopen((path / name).c_str(), "wb");
-    REQUIRE(gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()));
-    REQUIRE(gzclose(out) == Z_OK);
-    return path / name;
-  }
+fs::path write_gz(const Folder& folder, const std::string& name, const std::string& bytes) {
+  const gzFile out = gzopen((folder.path / name).c_str(), "wb");
+  REQUIRE(gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()));
+  REQUIRE(gzclose(out) == Z_OK);
+  return folder.path / name;
+}
 #endif
-};
 
 std::string big_endian(std::uint32_t value) {
   return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
@@ -89,8 +73,8 @@ TEST_CASE("IDX files, plain and compressed", "[data]") {
   CHECK(reason([&] { data::read_mnist<float>(folder.path, data::Part::test); }) ==
         "has neither t10k-images-idx3-ubyte nor t10k-images-idx3-ubyte.gz");
 #ifdef REPEL_WITH_ZLIB
-  folder.write_gz("t10k-images-idx3-ubyte.gz", kPictures);
-  folder.write_gz("t10k-labels-idx1-ubyte.gz", kLabels);
+  write_gz(folder, "t10k-images-idx3-ubyte.gz", kPictures);
+  write_gz(folder, "t10k-labels-idx1-ubyte.gz", kLabels);
   const auto test = data::read_mnist<double>(folder.path, data::Part::test);
   CHECK(test.inputs == train.inputs);
   CHECK(test.labels == train.labels);
@@ -130,8 +114,7 @@ TEST_CASE("a damaged IDX file is refused with the file, the field and its value"
   folder.write("train-images-idx3-ubyte", idx({2, 3}, "abcdef"));
   CHECK(reason(set) == "has 2 dimensions, but pictures have 3: count, rows, columns");
 #ifdef REPEL_WITH_ZLIB
-  std::ifstream in(folder.write_gz("z.gz", idx({3000}, std::string(3000, 'x'))), std::ios::binary);
-  const std::string zipped((std::istreambuf_iterator<char>(in)), {});
+  const std::string zipped = test::content(write_gz(folder, "z.gz", idx({3000}, std::string(3000, 'x'))));
   CHECK(why(zipped.substr(0, zipped.size() / 2)) ==
         "cannot be decompressed (zlib says: unexpected end of file): it is damaged or cut off");
   std::string broken = zipped;

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "support/folder.hpp"
 
 #include <repel/checkpoint.hpp>
 #include <repel/repel.hpp>
@@ -11,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 
 namespace {
@@ -19,20 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Eigen::MatrixXd;
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    static int count = 0;
-    path = fs::temp_directory_path() / ("repel_io_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-};
+using test::Folder, test::content;
 
-std::string content(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 void replace(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
 auto sampler() {
