@@ -122,7 +122,7 @@ int main(int argc, char** argv) try {
       all.push_back(fashion::evaluate(method, seed, trained, test_set, ood_set));
       const fashion::Evaluation& e = all.back();
       std::cout << method << " (seed " << seed << "): accuracy " << e.accuracy << " %, AUROC(H) " << e.by_entropy.auroc
-                << ", " << e.seconds << " s\n";
+                << ", " << e.seconds << " s" << std::endl;  // at once, also into a file: the next method takes long
     }
   if (!all.empty()) {
     fashion::write_tables(s.out, all);
