@@ -2,6 +2,7 @@
 
 #include <repel/repel.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -14,6 +15,12 @@ using repel::Index;
 using Clock = std::chrono::steady_clock;
 
 inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 /// What a step cannot do without.
 struct Work {

@@ -54,8 +54,7 @@ Measure measure(const Rule& rule) {
       spent += times.back();
       if (spent > 20) break;
     }
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return Measured{times[times.size() / 2], bytes_in_use() - before};
+    return Measured{bench::median(times), bytes_in_use() - before};
   };
 }
 

@@ -28,11 +28,6 @@ double seconds(const Step& step) {
   return bench::since(start);
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 void use_threads(int count) {
 #ifdef _OPENMP
   omp_set_num_threads(count);
@@ -128,7 +123,8 @@ int main(int argc, char** argv) try {
       one.push_back(a), several.push_back(b), ratios.push_back(a / b), own_ratios.push_back(own_a / own_b);
     }
     std::printf("| %s | %ld, %ld | %.3g ms | %.3g ms | **%.2f** | %.2f |\n", c.rule.c_str(), static_cast<long>(c.n),
-                static_cast<long>(c.d), 1e3 * median(one), 1e3 * median(several), median(ratios), median(own_ratios));
+                static_cast<long>(c.d), 1e3 * bench::median(one), 1e3 * bench::median(several), bench::median(ratios),
+                bench::median(own_ratios));
     std::fflush(stdout);
   }
 } catch (const std::exception& error) {

@@ -3,9 +3,11 @@
 #include "common/gnuplot.hpp"
 #include "common/networks.hpp"
 
+#include <repel/data/synthetic.hpp>
+#include <repel/metrics.hpp>
+
 #include <cmath>
 #include <iostream>
-#include <numbers>
 
 namespace {
 
@@ -34,9 +36,8 @@ Prediction predict(const Posterior& posterior, const MatrixXd& particles, const 
   const double n = std::max<double>(1, static_cast<double>(particles.cols()) - 1);
   const VectorXd sd = ((p.members.colwise() - mean).rowwise().squaredNorm() / n).cwiseSqrt();
   out.sd = sd.reshaped(kClasses, points.cols());
-  out.entropy = -(p.probabilities.array() * p.probabilities.array().max(1e-300).log()).colwise().sum().transpose() /
-                std::log(static_cast<double>(kClasses));
-  out.disagreement = out.sd.colwise().mean().transpose();
+  out.entropy = repel::metrics::entropy(p.probabilities) / std::log(static_cast<double>(kClasses));
+  out.disagreement = repel::metrics::disagreement(p.members, kClasses);
   return out;
 }
 
@@ -111,21 +112,9 @@ int main(int argc, char** argv) try {
   options.settle(/*quick=*/{4, 200, 100, 30}, /*paper=*/{8, 500, 500, 100});
 
   // The data of the paper's appendix: 200 points around five centres on a ring of radius 5, with unit covariance.
-  repel::Random random(options.seed);
-  const auto sample = [&](Index count, MatrixXd& x, Eigen::VectorXi& labels) {
-    x.resize(2, count);
-    labels.resize(count);
-    for (Index i = 0; i < count; ++i) {
-      labels(i) = static_cast<int>(i % kClasses);
-      const double angle = 2 * std::numbers::pi * labels(i) / static_cast<double>(kClasses);
-      x(0, i) = 5 * std::cos(angle) + random.normal();
-      x(1, i) = 5 * std::sin(angle) + random.normal();
-    }
-  };
-  MatrixXd x, test_x;
-  Eigen::VectorXi labels, test_labels;
-  sample(200, x, labels);
-  sample(2000, test_x, test_labels);
+  const auto sample = repel::data::ring_of_gaussians((200 + 2000) / kClasses, options.seed);
+  const MatrixXd x = sample.inputs.leftCols(200), test_x = sample.inputs.rightCols(2000);
+  const Eigen::VectorXi labels = sample.labels.head(200), test_labels = sample.labels.tail(2000);
   MatrixXd grid(2, kCells * kCells);
   for (Index i = 0; i < kCells; ++i)
     for (Index j = 0; j < kCells; ++j) {
@@ -153,14 +142,6 @@ int main(int argc, char** argv) try {
     const MatrixXd members = r.particles(Eigen::all, Eigen::seqN(0, r.particles.cols() / stride, stride));
     const Prediction on_grid = predict(whole, members, grid), on_test = predict(whole, members, test_x);
     if (r.method == "HMC") hmc = on_grid;
-    double right = 0, nll = 0;
-    for (Index i = 0; i < test_x.cols(); ++i) {
-      Index guess = 0;
-      on_test.probabilities.col(i).maxCoeff(&guess);
-      right += guess == test_labels(i) ? 1 : 0;
-      nll -= std::log(std::max(on_test.probabilities(test_labels(i), i), 1e-300));
-    }
-    const auto count = static_cast<double>(test_x.cols());
     const auto difference = [&](const MatrixXd& a, const MatrixXd& b) {
       return b.size() > 0 ? example::fixed((a - b).cwiseAbs().mean(), 4) : std::string();
     };
@@ -172,8 +153,8 @@ int main(int argc, char** argv) try {
                                  std::to_string(r.steps),
                                  example::fixed(r.seconds, 2),
                                  example::fixed(1e3 * r.seconds / static_cast<double>(std::max<Index>(1, r.steps)), 3),
-                                 example::fixed(right / count, 4),
-                                 example::fixed(nll / count, 4)};
+                                 example::fixed(repel::metrics::accuracy(on_test.probabilities, test_labels), 4),
+                                 example::fixed(repel::metrics::nll(on_test.probabilities, test_labels), 4)};
     for (const auto& cell : regions(on_test.entropy, on_grid.entropy)) row.push_back(cell);
     for (const auto& cell : regions(on_test.disagreement, on_grid.disagreement)) row.push_back(cell);
     row.push_back(difference(on_grid.probabilities, hmc.probabilities));

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <repel/io/atomic_file.hpp>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,13 +14,9 @@ namespace example {
 
 /// Writes a whole file or leaves the old one as it was: a half-written file never replaces a good one.
 inline void write_file(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path part = path.string() + ".part";
-  {
-    std::ofstream out(part, std::ios::binary);
-    out << text;
-    if (!out.flush()) throw std::runtime_error("cannot write " + part.string());
-  }
-  std::filesystem::rename(part, path);
+  repel::detail::AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
 }
 
 /// A table for people (aligned, on the terminal) and for programs (CSV).

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,11 +33,6 @@ fs::path find_data(const fs::path& given, const std::string& option, const std::
       "no data found. Please run  cmake/setup.sh --data  in repel's folder, or give the folder of the "
       "four IDX files by " +
       option + ". Looked in:" + looked);
-}
-
-fashion::Images first(fashion::Images images, long count) {
-  if (count <= 0 || count >= images.inputs.cols()) return images;
-  return {images.inputs.leftCols(count), images.labels.head(count)};
 }
 
 }  // namespace
@@ -95,6 +91,8 @@ int main(int argc, char** argv) try {
   s.steps = steps > 0 ? steps : paper ? 50000 : 200;
   if (train_count < 0) train_count = paper ? 0 : 10000;
   if (test_count < 0) test_count = paper ? 0 : 1000;
+  for (long* count : {&train_count, &test_count})
+    if (*count == 0) *count = std::numeric_limits<long>::max();  // all
   if (!s.resume && fashion::has_checkpoints(s))
     throw std::runtime_error(s.out.string() +
                              " has checkpoints of an earlier run: give --resume to go on with it, or another --out");
@@ -103,9 +101,10 @@ int main(int argc, char** argv) try {
   const fs::path data_folder =
       find_data(data, "--data", {fs::path(REPEL_DATA_DIR) / "fashion-mnist", "/usr/share/datasets/fashion-mnist"});
   const fs::path ood_folder = find_data(ood_data, "--ood", {fs::path(REPEL_DATA_DIR) / "mnist"});
-  const fashion::Images train_set = first(repel::data::read_mnist<float>(data_folder, Part::train), train_count);
-  const fashion::Images test_set = first(repel::data::read_mnist<float>(data_folder, Part::test), test_count);
-  const fashion::Images ood_set = first(repel::data::read_mnist<float>(ood_folder, Part::test), test_count);
+  const fashion::Images train_set =
+      fashion::first(repel::data::read_mnist<float>(data_folder, Part::train), train_count);
+  const fashion::Images test_set = fashion::first(repel::data::read_mnist<float>(data_folder, Part::test), test_count);
+  const fashion::Images ood_set = fashion::first(repel::data::read_mnist<float>(ood_folder, Part::test), test_count);
   if (train_set.inputs.rows() != 784 || test_set.inputs.rows() != 784 || ood_set.inputs.rows() != 784)
     throw std::runtime_error("the pictures must have 28x28 pixels");
   std::cout << train_set.inputs.cols() << " training pictures of " << data_folder.string() << ", "

@@ -16,14 +16,10 @@ namespace {
 using repel::Index;
 using repel::Matrix;
 
-constexpr Index kClasses = 10, kShown = 8;
+constexpr Index kShown = 8;
 
 /// Where the numbers behind the pictures go.
 const std::string kData = "fashion_mnist-data/";
-
-Matrix<float> mean_of(const Matrix<float>& members) {
-  return members.rowwise().mean().reshaped(kClasses, members.rows() / kClasses);
-}
 
 /// The evaluations of the first seed, a curve each.
 std::vector<const Evaluation*> first_seed(const std::vector<Evaluation>& all) {
@@ -208,9 +204,8 @@ Evaluation evaluate(const std::string& method, std::uint64_t seed, const Trained
   e.seed = seed;
   e.steps = trained.steps;
   e.seconds = trained.seconds;
-  const Matrix<float> members = predict(trained.members, test.inputs),
-                      members_ood = predict(trained.members, ood.inputs);
-  const Matrix<float> p = mean_of(members), q = mean_of(members_ood);
+  const auto on_test = predict(trained.members, test.inputs), on_ood = predict(trained.members, ood.inputs);
+  const Matrix<float>&p = on_test.probabilities, &q = on_ood.probabilities;
   e.accuracy = 100 * metrics::accuracy(p, test.labels);
   e.nll = metrics::nll(p, test.labels);
   e.nll_of_mean_probability = metrics::nll_of_mean_probability(p, test.labels);
@@ -218,8 +213,8 @@ Evaluation evaluate(const std::string& method, std::uint64_t seed, const Trained
   e.reliability = metrics::reliability(p, test.labels);
   e.entropy_test = metrics::entropy(p) / std::log(static_cast<double>(kClasses));
   e.entropy_ood = metrics::entropy(q) / std::log(static_cast<double>(kClasses));
-  e.disagreement_test = metrics::disagreement(members, kClasses);
-  e.disagreement_ood = metrics::disagreement(members_ood, kClasses);
+  e.disagreement_test = metrics::disagreement(on_test.members, kClasses);
+  e.disagreement_ood = metrics::disagreement(on_ood.members, kClasses);
   e.by_entropy = metrics::ood_detection(e.entropy_test, e.entropy_ood);
   e.by_disagreement = metrics::ood_detection(e.disagreement_test, e.disagreement_ood);
   e.votes_test = p.leftCols(std::min<Index>(kShown, p.cols()));

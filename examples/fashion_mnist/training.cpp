@@ -22,7 +22,7 @@ namespace {
 using repel::Index;
 using repel::Matrix;
 
-constexpr Index kClasses = 10, kValidation = 5000, kSlice = 500;
+constexpr Index kValidation = 5000, kSlice = 500;
 
 const repel::Mlp& network() {
   static const repel::Mlp mlp({784, 100, 100, 100, kClasses}, repel::Activation::relu);
@@ -41,21 +41,27 @@ std::filesystem::path checkpoint(const Settings& s, const std::string& name, std
   return s.out / "checkpoints" / (name + "-" + std::to_string(seed));
 }
 
-/// The first pictures of a set.
-Images slice(const Images& images, Index count) {
-  const Index n = std::min(count, images.inputs.cols());
-  return {images.inputs.leftCols(n), images.labels.head(n)};
-}
+/// Loss on some training data and accuracy on some test data, for the eye: afresh every few seconds, since it takes as
+/// long as a step or two.
+class Glance {
+ public:
+  Glance(const Images& train, const Images& test) : train_(first(train, kSlice)), test_(first(test, kSlice)) {}
 
-/// Loss on some training data and accuracy on some test data, for the eye.
-std::string glance(const Matrix<float>& members, const Images& train, const Images& test) {
-  const auto mean = [&](const Images& images) {
-    const Matrix<float> p = predict(members, images.inputs);
-    return Matrix<float>(p.rowwise().mean().reshaped(kClasses, images.inputs.cols()));
-  };
-  return "loss " + example::fixed(repel::metrics::nll(mean(train), train.labels), 3) + "  accuracy " +
-         example::fixed(100 * repel::metrics::accuracy(mean(test), test.labels), 1) + " %";
-}
+  const std::string& operator()(const Matrix<float>& members) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!text_.empty() && now - last_ < std::chrono::seconds(5)) return text_;
+    const double loss = repel::metrics::nll(predict(members, train_.inputs).probabilities, train_.labels);
+    const double right = repel::metrics::accuracy(predict(members, test_.inputs).probabilities, test_.labels);
+    text_ = "loss " + example::fixed(loss, 3) + "  accuracy " + example::fixed(100 * right, 1) + " %";
+    last_ = std::chrono::steady_clock::now();
+    return text_;
+  }
+
+ private:
+  Images train_, test_;
+  std::string text_;
+  std::chrono::steady_clock::time_point last_{};
+};
 
 /// Runs a sampler to its end, from its checkpoint where there is one.
 template <class Sampler>
@@ -77,12 +83,12 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
     return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   if (state.step < steps) {
-    const Images train_slice = slice(data, kSlice), test_slice = slice(test, kSlice);
+    Glance glance(data, test);
     const repel::Report report = repel::run(
         sampler, state, steps - state.step,
         repel::Checkpoints(file, identity, s.checkpoint_seconds).with_note([&] { return std::to_string(spent()); }),
         repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
-          return glance(state.particles, train_slice, test_slice);
+          return glance(state.particles);
         }),
         repel::StopOnInterrupt{});
     if (report.stop == repel::Report::Stop::not_finite) result.remark = report.message;
@@ -120,7 +126,7 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
       steps, start, fit, test,
       repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()), repel::Map{},
                           repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
-  const Matrix<float> p = predict(tried.members, check.inputs);
+  const Matrix<float> p = predict(tried.members, check.inputs).members;
   std::vector<double> loss(scales.size());
   for (std::size_t m = 0; m < scales.size(); ++m)
     loss[m] = repel::metrics::nll(p.col(static_cast<Index>(m)).reshaped(kClasses, held), check.labels);
@@ -138,11 +144,11 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
 
 }  // namespace
 
-Matrix<float> predict(const Matrix<float>& members, const Matrix<float>& inputs) {
+repel::CategoricalPrediction<float> predict(const Matrix<float>& members, const Matrix<float>& inputs) {
   repel::Mlp::Tape<float> tape;
   Matrix<float> f;
   network().evaluate(members, inputs, tape, f);
-  return repel::CategoricalLikelihood{}.summarise(f, kClasses).members;
+  return repel::CategoricalLikelihood{}.summarise(f, kClasses);
 }
 
 bool has_checkpoints(const Settings& s) {
@@ -161,7 +167,6 @@ Trained train(const Settings& s, const std::string& method, std::uint64_t seed, 
   if (method == "hyper-DE") {
     scales = search_scales(s, seed, start, data, test, remark);
     if (StopOnInterrupt::interrupted()) return {start, 0, 0, "interrupted while searching"};
-    std::cout << "hyper-DE: " << remark << '\n';
   }
   const Posterior posterior = posterior_of(s, scales, data, seed);
   const Adam adam{.learning_rate = learning_rate(s, method)};

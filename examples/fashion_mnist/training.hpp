@@ -1,8 +1,10 @@
 #pragma once
 
+#include <repel/bnn/likelihood.hpp>
 #include <repel/core/types.hpp>
 #include <repel/data/labelled.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -11,6 +13,8 @@
 namespace fashion {
 
 using Images = repel::data::Labelled<float>;
+
+inline constexpr repel::Index kClasses = 10;
 
 /// In the order of the paper's table.
 inline const std::vector<std::string> kMethods{"DE",      "SVGD",     "f-SVGD",   "hyper-DE", "kde-WGD",
@@ -52,8 +56,14 @@ struct Trained {
 Trained train(const Settings& settings, const std::string& method, std::uint64_t seed, const Images& data,
               const Images& test);
 
-/// The class probabilities of every member at some pictures: (classes·pictures)×members.
-repel::Matrix<float> predict(const repel::Matrix<float>& members, const repel::Matrix<float>& inputs);
+/// What the members say about some pictures, and on average.
+repel::CategoricalPrediction<float> predict(const repel::Matrix<float>& members, const repel::Matrix<float>& inputs);
+
+/// The first pictures of a set.
+inline Images first(const Images& images, repel::Index count) {
+  const repel::Index n = std::min(count, images.inputs.cols());
+  return {images.inputs.leftCols(n), images.labels.head(n)};
+}
 
 /// Whether there are checkpoints of an earlier run.
 bool has_checkpoints(const Settings& settings);

@@ -18,3 +18,4 @@
 
 #include <repel/io/checkpoint.hpp>
 #include <repel/io/npy.hpp>
+#include <repel/observe/checkpoints.hpp>

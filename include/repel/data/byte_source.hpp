@@ -70,9 +70,6 @@ class ByteSource {
     return bytes;
   }
 
-  /// How many bytes are left, which uses them up; counts to `most` at most.
-  std::size_t count_rest(std::size_t most) { return read(most).size(); }
-
  private:
   std::size_t read_some(std::uint8_t* out, std::size_t count) {
 #ifdef REPEL_WITH_ZLIB

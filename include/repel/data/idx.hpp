@@ -61,7 +61,7 @@ inline IdxArray read_idx(const std::filesystem::path& file) {
   array.values = source.read(size);
   if (array.values.size() < size)
     detail::refuse(where, file, "has ", array.values.size(), " values, but the dimensions ", shape, " need ", size);
-  if (const std::size_t rest = source.count_rest(1); rest > 0)
+  if (!source.read(1).empty())
     detail::refuse(where, file, "goes on after the ", size, " values of its dimensions ", shape);
   return array;
 }

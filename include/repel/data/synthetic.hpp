@@ -28,8 +28,8 @@ inline void require_count(const char* where, const char* name, Index count, Inde
 
 }  // namespace detail
 
-/// Gaussians with unit covariance times sd² around centres on a ring, a class each; the paper has 40 points around each
-/// of 5 centres on a ring of radius 5.
+/// Gaussians with covariance sd² I around centres on a ring, a class each, dealt out in turn; the paper has 40 points
+/// around each of 5 centres on a ring of radius 5.
 template <class Scalar = double>
 Labelled<Scalar> ring_of_gaussians(Index per_class, std::uint64_t seed, Index classes = 5, double radius = 5,
                                    double sd = 1) {
@@ -39,7 +39,7 @@ Labelled<Scalar> ring_of_gaussians(Index per_class, std::uint64_t seed, Index cl
   const Index count = classes * per_class;
   Labelled<Scalar> out{Matrix<Scalar>(2, count), Eigen::RowVectorXi(count)};
   for (Index i = 0; i < count; ++i) {
-    const Index c = i / per_class;
+    const Index c = i % classes;
     const double angle = 2 * std::numbers::pi * static_cast<double>(c) / static_cast<double>(classes);
     out.labels(i) = static_cast<int>(c);
     out.inputs(0, i) = static_cast<Scalar>(radius * std::cos(angle) + sd * random.normal());

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #if __has_include(<unistd.h>)
 #include <fcntl.h>

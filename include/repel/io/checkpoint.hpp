@@ -3,17 +3,13 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 #include <repel/io/atomic_file.hpp>
-#include <repel/run.hpp>
 #include <repel/sampler.hpp>
 
 #include <bit>
-#include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -252,55 +248,5 @@ Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory, Bu
     return result;
   }
 }
-
-/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends.
-class Checkpoints {
- public:
-  Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
-      : path_(std::move(path)), settings_(std::move(settings)), seconds_(seconds) {
-    if (!(seconds >= 0)) detail::fail("Checkpoints", "seconds is ", seconds, ", but must be at least 0");
-  }
-
-  /// Called for each checkpoint, for what the caller wants to find in it.
-  Checkpoints& with_note(std::function<std::string()> note) {
-    note_ = std::move(note);
-    return *this;
-  }
-
-  template <class State>
-  void on_start(const State& state, Index) {
-    saved_step_ = state.step;
-    last_ = Clock::now();
-    save_now_ = [this, &state] { save(state); };
-  }
-
-  template <class State>
-  void operator()(const State& state, const StepInfo& info) {
-    bandwidth_ = info.bandwidth;
-    if (std::chrono::duration<double>(Clock::now() - last_).count() >= seconds_) save(state);
-  }
-
-  void on_finish(const Report&) {
-    if (save_now_) std::exchange(save_now_, nullptr)();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  template <class State>
-  void save(const State& state) {
-    if (state.step != saved_step_) save_checkpoint(path_, state, settings_, bandwidth_, note_ ? note_() : "");
-    saved_step_ = state.step;
-    last_ = Clock::now();
-  }
-
-  std::filesystem::path path_;
-  std::string settings_;
-  double seconds_, bandwidth_ = 0;
-  std::function<std::string()> note_;
-  std::function<void()> save_now_;
-  Index saved_step_ = 0;
-  Clock::time_point last_{};
-};
 
 }  // namespace repel

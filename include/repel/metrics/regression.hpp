@@ -21,8 +21,12 @@ void require_like(const char* where, const char* name, const Eigen::MatrixBase<A
   require_numbers(where, name, a);
 }
 
-template <class S>
-void require_deviations(const char* where, const Eigen::MatrixBase<S>& sd) {
+/// A normal distribution for every entry of y.
+template <class A, class S, class Y>
+void require_gaussian(const char* where, const Eigen::MatrixBase<A>& mean, const Eigen::MatrixBase<S>& sd,
+                      const Eigen::MatrixBase<Y>& y) {
+  require_like(where, "mean", mean, y);
+  require_like(where, "sd", sd, y);
   for (Index j = 0; j < sd.cols(); ++j)
     for (Index i = 0; i < sd.rows(); ++i)
       if (!(sd.derived().coeff(i, j) > 0))
@@ -55,10 +59,7 @@ double rmse(const Eigen::MatrixBase<A>& prediction, const Eigen::MatrixBase<Y>& 
 /// −mean log N(y | mean, sd²); sd of an observation, noise included.
 template <class A, class S, class Y>
 double gaussian_nll(const Eigen::MatrixBase<A>& mean, const Eigen::MatrixBase<S>& sd, const Eigen::MatrixBase<Y>& y) {
-  constexpr const char* where = "metrics::gaussian_nll";
-  detail::require_like(where, "mean", mean, y);
-  detail::require_like(where, "sd", sd, y);
-  detail::require_deviations(where, sd);
+  detail::require_gaussian("metrics::gaussian_nll", mean, sd, y);
   const Eigen::ArrayXXd s = sd.template cast<double>(),
                         z = (y.template cast<double>() - mean.template cast<double>()).array() / s;
   return (0.5 * z.square() + s.log()).mean() + 0.5 * std::log(2 * std::numbers::pi);
@@ -103,10 +104,7 @@ double coverage(const Eigen::MatrixBase<L>& low, const Eigen::MatrixBase<H>& hig
 /// The continuous ranked probability score of N(mean, sd²), averaged: in the units of y, 0 is perfect.
 template <class A, class S, class Y>
 double gaussian_crps(const Eigen::MatrixBase<A>& mean, const Eigen::MatrixBase<S>& sd, const Eigen::MatrixBase<Y>& y) {
-  constexpr const char* where = "metrics::gaussian_crps";
-  detail::require_like(where, "mean", mean, y);
-  detail::require_like(where, "sd", sd, y);
-  detail::require_deviations(where, sd);
+  detail::require_gaussian("metrics::gaussian_crps", mean, sd, y);
   double sum = 0;
   for (Index j = 0; j < y.cols(); ++j)
     for (Index i = 0; i < y.rows(); ++i) {
