@@ -116,11 +116,12 @@ TEST_CASE("StopWhen stops by a predicate", "[run][observe]") {
 }
 
 TEST_CASE("StopOnInterrupt ends the run with the state intact", "[run][observe]") {
+  const int signal = GENERATE(SIGINT, SIGTERM);
   auto sampler = make_sampler();
   auto state = sampler.init(repel::normal(2, 5, 1));
   const Report report =
-      repel::run(sampler, state, 1000, repel::StopOnInterrupt{}, [](const auto&, const StepInfo& info) {
-        if (info.step == 9) std::raise(SIGINT);
+      repel::run(sampler, state, 1000, repel::StopOnInterrupt{}, [&](const auto&, const StepInfo& info) {
+        if (info.step == 9) std::raise(signal);
       });
   CHECK(report.steps == 10);  // raised after step 9 was judged
   CHECK(report.stop == Report::Stop::by_observer);
@@ -141,16 +142,17 @@ struct Watch {
 }  // namespace
 
 TEST_CASE("StopOnInterrupt gives the program its handler back, however the run ends", "[run][observe]") {
+  const int signal = GENERATE(SIGINT, SIGTERM);
   const auto count = [](int) { outer_signals = outer_signals + 1; };
-  const auto saved = std::signal(SIGINT, count);
+  const auto saved = std::signal(signal, count);
   auto sampler = make_sampler();
   auto state = sampler.init(repel::normal(2, 5, 1));
   const auto raise_is_seen_outside = [&] {
-    std::signal(SIGINT, std::signal(SIGINT, SIG_IGN));  // what is installed stays installed
+    std::signal(signal, std::signal(signal, SIG_IGN));  // what is installed stays installed
     const auto before = outer_signals;
-    std::raise(SIGINT);
+    std::raise(signal);
     CHECK(outer_signals == before + 1);
-    std::signal(SIGINT, count);
+    std::signal(signal, count);
   };
   repel::run(sampler, state, 2, repel::StopOnInterrupt{}, repel::StopOnInterrupt{});
   raise_is_seen_outside();
@@ -161,9 +163,9 @@ TEST_CASE("StopOnInterrupt gives the program its handler back, however the run e
                       "observer failed");
     raise_is_seen_outside();
   }
-  std::signal(SIGINT, SIG_IGN);  // started by nohup: stays ignored
-  CHECK(repel::run(sampler, state, 2, named, [](const auto&, const auto&) { std::raise(SIGINT); }).finished());
-  std::signal(SIGINT, saved);
+  std::signal(signal, SIG_IGN);  // started by nohup: stays ignored
+  CHECK(repel::run(sampler, state, 2, named, [&](const auto&, const auto&) { std::raise(signal); }).finished());
+  std::signal(signal, saved);
 }
 
 TEST_CASE("observers are told of the end of a run that throws", "[run]") {

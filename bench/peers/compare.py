@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs repel's steps and the PyTorch version of them alternately, and prints the ratio of their times with its spread.
 
-usage: compare.py REPEL_STEPS [--threads 2] [--rounds 7] [--seconds 0.3] [--pin] [--python /usr/bin/python3]
+usage: compare.py PROGRAM [--training] [--threads 2] [--rounds 7] [--seconds 0.3] [--pin] [--python /usr/bin/python3]
 
-REPEL_STEPS is the program built from repel_steps.cpp. PyTorch is looked for in --python (on Debian and Ubuntu:
+PROGRAM is built from repel_steps.cpp, or with --training from repel_training.cpp. PyTorch is looked for in --python (on Debian and Ubuntu:
 apt-get install python3-torch). Each row is the median over the rounds; the range is that of single rounds.
 """
 import argparse
@@ -18,9 +18,12 @@ CASES = [(rule, "double", n, d) for n, d in [(100, 2), (500, 2), (5000, 2), (50,
          for rule in ("Svgd", "Kde", "Sge", "Ssge") if n < 5000 or rule in ("Svgd", "Kde")]
 CASES += [(rule, "float", 50, 100000) for rule in ("Svgd", "Kde", "Sge", "Ssge")]
 
+# method, scalar, members, batch
+TRAINING = [(method, "float", 50, 256) for method in ("DE", "SVGD", "kde-WGD", "kde-fWGD")]
+
 
 class Peer:
-    """A program that answers each line "rule scalar n d seconds" with a line, the median time of a step."""
+    """A program that answers each line "name scalar n d seconds" with a line, the median time of a step."""
 
     def __init__(self, command, pin):
         environment = dict(os.environ, **({"OMP_PROC_BIND": "true"} if pin else {}))  # for both alike
@@ -29,14 +32,14 @@ class Peer:
         if not self.greeting.startswith("ready"):
             sys.exit(f"compare.py: {' '.join(command)} did not start")
 
-    def time(self, rule, scalar, n, d, seconds):
-        self.process.stdin.write(f"{rule} {scalar} {n} {d} {seconds}\n")
+    def time(self, name, scalar, n, d, seconds):
+        self.process.stdin.write(f"{name} {scalar} {n} {d} {seconds}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()
         try:
             return float(answer)
         except ValueError:
-            sys.exit(f"compare.py: {rule} {scalar} {n} {d}: {answer}")
+            sys.exit(f"compare.py: {name} {scalar} {n} {d}: {answer}")
 
 
 def processor():
@@ -56,7 +59,8 @@ def human(seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("repel_steps", help="the program built from repel_steps.cpp")
+    parser.add_argument("program", help="built from repel_steps.cpp, or with --training from repel_training.cpp")
+    parser.add_argument("--training", action="store_true", help="steps of training networks, not steps on a normal density")
     parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="of steps in each round")
@@ -68,20 +72,20 @@ def main():
     here = __file__.rsplit("/", 1)[0] if "/" in __file__ else "."
     if subprocess.run([options.python, "-c", "import torch"], capture_output=True).returncode != 0:
         sys.exit(f"compare.py: {options.python} has no PyTorch; on Debian and Ubuntu: apt-get install python3-torch")
-    torch = Peer([options.python, f"{here}/torch_steps.py", options.threads], options.pin)
-    repel = Peer([options.repel_steps, options.threads], options.pin)
+    torch = Peer([options.python, f"{here}/torch_{'training' if options.training else 'steps'}.py", options.threads], options.pin)
+    repel = Peer([options.program, options.threads], options.pin)
     print(f"{processor()}, {options.threads} threads{', pinned' if options.pin else ''}; {torch.greeting.removeprefix('ready ')}; "
           f"{options.rounds} rounds of {options.seconds} s, alternating\n")
-    print("| rule | n, d | | PyTorch | repel | ratio | range |\n| --- | --- | --- | --- | --- | --- | --- |")
-    for rule, scalar, n, d in CASES:
-        if options.only and options.only not in f"{rule} {scalar} {n} {d}":
+    print(f"| {'method | members, batch' if options.training else 'rule | n, d'} | | PyTorch | repel | ratio | range |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for name, scalar, n, d in TRAINING if options.training else CASES:
+        if options.only and options.only not in f"{name} {scalar} {n} {d}":
             continue
         ours, theirs = [], []
         for _ in range(options.rounds):
-            ours.append(repel.time(rule, scalar, n, d, options.seconds))
-            theirs.append(torch.time(rule, scalar, n, d, options.seconds))
+            ours.append(repel.time(name, scalar, n, d, options.seconds))
+            theirs.append(torch.time(name, scalar, n, d, options.seconds))
         ratios = sorted(t / o for t, o in zip(theirs, ours))
-        print(f"| {rule} | {n}, {d} | {scalar} | {human(statistics.median(theirs))} | {human(statistics.median(ours))} "
+        print(f"| {name} | {n}, {d} | {scalar} | {human(statistics.median(theirs))} | {human(statistics.median(ours))} "
               f"| **{statistics.median(ratios):.3g}×** | {ratios[0]:.3g}–{ratios[-1]:.3g} |", flush=True)
 
 

@@ -53,32 +53,40 @@ def ssge(x, s, ridge=0.01):
 RULES = {"Svgd": svgd, "Kde": kde, "Sge": sge, "Ssge": ssge}
 
 
-def time_steps(rule, scalar, n, d, seconds):
-    generator = torch.Generator().manual_seed(42)
-    x = torch.randn(n, d, generator=generator, dtype=getattr(torch, {"double": "float64", "float": "float32"}[scalar]))
+def stepper(rule, dtype, n, d):
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(42), dtype=dtype)
     optimiser = torch.optim.Adam([x], lr=1e-3)
-    direction = RULES[rule]
+
+    def step():
+        s = -x  # the gradient of a standard normal log density
+        x.grad = -RULES[rule](x, s)
+        optimiser.step()
+
+    return step
+
+
+def time_steps(step, seconds):
     times = []
     end = time.perf_counter() + seconds
     while len(times) < 4 or time.perf_counter() < end:
         start = time.perf_counter()
-        s = -x  # the gradient of a standard normal log density
-        x.grad = -direction(x, s)
-        optimiser.step()
+        step()
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
 
 
-def main():
+def serve(stepper):
+    """Answers the lines of standard input; stepper(name, dtype, n, d) makes what takes one step."""
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
     print("ready torch", torch.__version__, "threads", torch.get_num_threads(), flush=True)
     for line in sys.stdin:
-        rule, scalar, n, d, seconds = line.split()
+        name, scalar, n, d, seconds = line.split()
+        dtype = {"double": torch.float64, "float": torch.float32}[scalar]
         try:
-            print(time_steps(rule, scalar, int(n), int(d), float(seconds)), flush=True)
+            print(time_steps(stepper(name, dtype, int(n), int(d)), float(seconds)), flush=True)
         except RuntimeError as error:
             print("failed:", str(error).splitlines()[0], flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    serve(stepper)

@@ -112,6 +112,7 @@ int main(int argc, char** argv) try {
             << '\n';
 
   std::vector<fashion::Evaluation> all;
+  std::string table;
   for (const std::uint64_t seed : s.seeds)
     for (const std::string& method : s.methods) {
       if (repel::StopOnInterrupt::interrupted()) break;
@@ -122,9 +123,10 @@ int main(int argc, char** argv) try {
       const fashion::Evaluation& e = all.back();
       std::cout << method << " (seed " << seed << "): accuracy " << e.accuracy << " %, AUROC(H) " << e.by_entropy.auroc
                 << ", " << e.seconds << " s" << std::endl;  // at once, also into a file: the next method takes long
+      table = fashion::write_tables(s.out, all);
     }
   if (!all.empty()) {
-    fashion::write_tables(s.out, all);
+    std::cout << table << "tables: " << (s.out / "table.md").string() << ", table.csv\n";
     fashion::draw(s.out, all, test_set, ood_set);
   }
   if (!repel::StopOnInterrupt::interrupted()) return 0;

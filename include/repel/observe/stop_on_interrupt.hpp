@@ -2,13 +2,15 @@
 
 #include <repel/run.hpp>
 
+#include <array>
 #include <csignal>
 
 namespace repel {
 
-/// An observer that lets Ctrl-C end the run after the step in hand, with the state intact, instead of killing the
-/// program. The handler of SIGINT is replaced while the run lasts. A second Ctrl-C acts as it would have without this
-/// observer, and where SIGINT was ignored before (a program started by nohup) it stays so.
+/// An observer that lets Ctrl-C (SIGINT) and a batch system's or `kill`'s request to end (SIGTERM) end the run after
+/// the step in hand, with the state intact, instead of killing the program. The handlers are replaced while the run
+/// lasts. A second signal of the same kind acts as it would have without this observer, and where SIGINT was ignored
+/// before (a program started by nohup, or in the background of a script) it stays so.
 class StopOnInterrupt {
  public:
   StopOnInterrupt() = default;
@@ -22,8 +24,10 @@ class StopOnInterrupt {
     holding_ = true;
     if (shared().holders++ > 0) return;  // another run is being watched already
     shared().seen = 0;
-    shared().previous = std::signal(SIGINT, handle);
-    if (shared().previous == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+    for (Watched& signal : shared().signals) {
+      signal.previous = std::signal(signal.number, handle);
+      if (signal.previous == SIG_IGN) std::signal(signal.number, SIG_IGN);
+    }
   }
 
   template <class State>
@@ -33,13 +37,21 @@ class StopOnInterrupt {
 
   void on_finish(const Report&) { release(); }
 
-  /// Whether Ctrl-C was pressed during the last run.
+  /// Whether such a signal came during the last run.
   static bool interrupted() { return shared().seen != 0; }
 
  private:
+  struct Watched {
+    int number;
+    void (*previous)(int) = SIG_DFL;
+    void restore() const {
+      if (previous != SIG_ERR) std::signal(number, previous);
+    }
+  };
+
   struct Shared {
     volatile std::sig_atomic_t seen = 0;
-    void (*previous)(int) = SIG_DFL;
+    std::array<Watched, 2> signals{Watched{SIGINT}, Watched{SIGTERM}};
     int holders = 0;
   };
 
@@ -48,15 +60,17 @@ class StopOnInterrupt {
     return instance;
   }
 
-  static void handle(int) {
+  static void handle(int number) {
     shared().seen = 1;
-    std::signal(SIGINT, shared().previous);
+    for (const Watched& signal : shared().signals)
+      if (signal.number == number) signal.restore();
   }
 
   void release() {
     if (!holding_) return;
     holding_ = false;
-    if (--shared().holders == 0 && shared().previous != SIG_ERR) std::signal(SIGINT, shared().previous);
+    if (--shared().holders > 0) return;
+    for (const Watched& signal : shared().signals) signal.restore();
   }
 
   bool holding_ = false;
