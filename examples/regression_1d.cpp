@@ -3,9 +3,10 @@
 #include "common/bands.hpp"
 #include "common/networks.hpp"
 
+#include <repel/metrics.hpp>
+
 #include <cmath>
 #include <iostream>
-#include <numbers>
 
 namespace {
 
@@ -76,20 +77,17 @@ int main(int argc, char** argv) try {
     const auto p = whole.predict(r.particles, grid);
     const auto t = whole.predict(r.particles, test_x);
     const RowVectorXd squares = (t.mean - test_y).array().square();
-    const double nll =
-        (0.5 * squares.array() / t.sd_with_noise.array().square() + t.sd_with_noise.array().log()).mean() +
-        0.5 * std::log(2 * std::numbers::pi);
     const bool has_hmc = !results.empty() && results[0].method == "HMC";
     const auto difference = [&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
       return has_hmc ? example::fixed((a - b).cwiseAbs().mean(), 3) : std::string();
     };
     predictions.push_back({r.method, p.mean, p.sd});
     const auto& hmc = predictions[0];
-    const auto all = [](double) { return true; };
     table.add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 2),
                example::fixed(1e3 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 3),
                example::fixed(std::sqrt(mean_over(test_x, squares, on_data)), 3),
-               example::fixed(std::sqrt(mean_over(test_x, squares, all)), 3), example::fixed(nll, 3),
+               example::fixed(repel::metrics::rmse(t.mean, test_y), 3),
+               example::fixed(repel::metrics::gaussian_nll(t.mean, t.sd_with_noise, test_y), 3),
                example::fixed(mean_over(grid, p.sd, on_data), 3), example::fixed(mean_over(grid, p.sd, in_gap), 3),
                example::fixed(mean_over(grid, p.sd, far), 3), difference(p.mean, hmc.mean), difference(p.sd, hmc.sd)});
   }

@@ -228,7 +228,7 @@ TEST_CASE("ProgressBar keeps quiet about short runs in a file, and says why a ru
     repel::run(sampler, state, 50, repel::ProgressBar{"demo", file},
                repel::StopWhen([](const auto&, const StepInfo& info) { return info.step >= 60; }));
   });
-  CHECK_THAT(text, contains("demo:  20%  10/50 steps"));
+  CHECK_THAT(text, contains("demo:  60%  60/100 steps"));
   CHECK_THAT(text, contains("demo: stopped by an observer after step 60"));
   CHECK_THAT(text, !contains("\r"));
   const std::string remarked = printed([&](std::FILE* file) {

@@ -18,7 +18,8 @@
 namespace repel {
 
 /// An observer that shows how far a run is, how fast it goes and how long it still takes: a bar where the output is a
-/// terminal, a plain line now and then where it is a file or a pipe.
+/// terminal, a plain line now and then where it is a file or a pipe. Steps count from the state's beginning, so that a
+/// resumed run goes on where it was.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label = "", std::FILE* out = stderr)
@@ -98,7 +99,8 @@ class ProgressBar {
   std::string prefix() const { return label_.empty() ? "" : label_ + ": "; }
 
   void print(Index done, double elapsed, const std::string& time, const char* end) const {
-    const double fraction = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 1;
+    const Index reached = first_step_ + done, goal = first_step_ + total_;
+    const double fraction = goal > 0 ? static_cast<double>(reached) / static_cast<double>(goal) : 1;
     const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
     std::string bar;
     if (terminal_) {
@@ -110,7 +112,7 @@ class ProgressBar {
     const char* begin = terminal_ ? "\r\x1b[K" : "";  // over the last line, erasing what is left of it
     const std::string remark = remark_ ? "  " + remark_() : "";
     std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s%s%s", begin, prefix().c_str(), bar.c_str(),
-                 100 * fraction, static_cast<long long>(done), static_cast<long long>(total_), rate, time.c_str(),
+                 100 * fraction, static_cast<long long>(reached), static_cast<long long>(goal), rate, time.c_str(),
                  remark.c_str(), end);
     std::fflush(out_);
   }
