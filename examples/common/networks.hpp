@@ -1,5 +1,6 @@
 #pragma once
 
+#include "look.hpp"
 #include "options.hpp"
 
 #include <repel/bnn.hpp>
@@ -57,10 +58,7 @@ struct NetworkOptions : Options {
                    "Functions drawn per step by the implicit prior; 0: as many as particles")
         ->capture_default_str()
         ->group(functions);
-    app.add_option("--look", look, "What the kernel compares: outputs (logits) or probabilities")
-        ->check(CLI::IsMember({"outputs", "probabilities"}))
-        ->capture_default_str()
-        ->group(functions);
+    app.add_option("--look", look, kLookHelp)->check(CLI::IsMember(kLooks))->capture_default_str()->group(functions);
     app.add_option("--points", points, "Where functions are compared: batch, or batch and more: uniform or noise")
         ->check(CLI::IsMember({"batch", "uniform", "noise"}))
         ->capture_default_str()
@@ -207,7 +205,7 @@ Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, cons
                             {std::vector<double>(inputs, o.box_low), std::vector<double>(inputs, o.box_high), o.extra},
                             {1.0},
                             !o.extra_only};
-  const Look look = o.look == "outputs" ? Look::outputs : Look::probabilities;
+  const Look look = look_of(o.look);
   return {[=] { return AnyTarget<float>(posterior.target()); },
           [=] { return AnyModel(posterior.functions(prior, points, look)); },
           AnyTarget<double>(whole.target()),

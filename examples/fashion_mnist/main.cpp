@@ -1,6 +1,7 @@
 // The paper's table on FashionMNIST, with MNIST as data from elsewhere: ten ways to train an ensemble, and every figure
 // of the table.
 
+#include "../common/look.hpp"
 #include "report.hpp"
 #include "training.hpp"
 
@@ -63,9 +64,7 @@ int main(int argc, char** argv) try {
       ->delimiter(',')
       ->check(CLI::IsMember(fashion::kMethods))
       ->capture_default_str();
-  app.add_option("--look", s.look, "What the kernel compares in function space: outputs (logits) or probabilities")
-      ->check(CLI::IsMember({"outputs", "probabilities"}))
-      ->capture_default_str();
+  app.add_option("--look", s.look, example::kLookHelp)->check(CLI::IsMember(example::kLooks))->capture_default_str();
   app.add_option("--init", s.init, "Where members start: as PyTorch initialises layers, or at draws from the prior")
       ->check(CLI::IsMember({"pytorch", "prior"}))
       ->capture_default_str();

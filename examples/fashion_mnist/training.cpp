@@ -102,7 +102,7 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
 
 /// The function prior of the settings.
 example::AnyModel functions_of(const Settings& s, const Posterior& posterior) {
-  const repel::Look look = s.look == "outputs" ? repel::Look::outputs : repel::Look::probabilities;
+  const repel::Look look = example::look_of(s.look);
   if (s.function_prior == "flat")
     return example::AnyModel(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, look));
   return example::AnyModel(posterior.functions(repel::ImplicitPrior<>{}, repel::BatchPoints{}, look));

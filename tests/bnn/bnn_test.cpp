@@ -169,8 +169,10 @@ TEST_CASE("functions are seen at the batch and at further points, as outputs or 
   using repel::Look;
   check_functions(posterior.functions(), 5);
   check_functions(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, Look::probabilities), 5);
+  check_functions(posterior.functions(repel::ImplicitPrior{}, repel::BatchPoints{}, Look::probability_space), 5);
   const repel::UniformPoints box{{-1, 2}, {1, 3}, 7};
   check_functions(posterior.functions(repel::FlatPrior{}, box), 5);
+  check_functions(posterior.functions(repel::FlatPrior{}, box, Look::probability_space), 5);
   check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3).cast<float>(), false},
                                       Look::probabilities),
                   5);
@@ -236,6 +238,57 @@ TEST_CASE("the kernel on probabilities repels in probability, and the likelihood
   model.predict(w, f);
   model.pullback(w, phi, expected);
   CHECK(test::relative_error(state.particles - w, expected) < 1e-7);
+}
+
+TEST_CASE("in probability space likelihood, prior and kernel are of the probabilities", "[bnn][function_space]") {
+  const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
+  const auto kernel = repel::Rbf{repel::FixedBandwidth{0.8}};
+  const Eigen::MatrixXd w = repel::normal(39, 5, 3);
+  const auto moved_by = [&](repel::Look look, const auto& rule) {
+    auto sampler = repel::function_space(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, look), rule,
+                                         repel::Sgd{.learning_rate = 1});
+    auto state = sampler.init(w);
+    sampler.step(state);
+    return Eigen::MatrixXd(state.particles - w);
+  };
+  auto model = posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probability_space);
+  model.begin_step(0);
+  Eigen::MatrixXd p, s, pulled;
+  model.predict(w, p);
+  for (Index i = 0; i < 4; ++i) CHECK(p.middleRows(3 * i, 3).colwise().sum().isOnes(1e-14));
+  Eigen::MatrixXd draws(p.rows(), 6);
+  model.draw(6, draws);
+  for (Index i = 0; i < 4; ++i) CHECK(draws.middleRows(3 * i, 3).colwise().sum().isOnes(1e-14));
+
+  // The likelihood, pulled back, is the weight-space gradient, up to the 1e-12 beside the probability.
+  model.score(p, s);
+  CHECK((s.array() != 0).count() == 4 * 5);
+  model.pullback(w, s, pulled);
+  CHECK(test::relative_error(pulled, gradient(posterior, w, 0) + w) < 1e-9);
+
+  // WGD mixes no particles in its driving force, so that it does the same as with the kernel alone on probabilities.
+  const repel::Wgd wgd{repel::Kde{kernel}};
+  CHECK(test::relative_error(moved_by(repel::Look::probability_space, wgd), moved_by(repel::Look::probabilities, wgd)) <
+        1e-9);
+
+  // SVGD does, and mixes ∇_p log p(y): Φ_i = 1/n Σ_j k_ij s_j + 2/h k_ij (p_i − p_j), by loops.
+  Eigen::MatrixXd phi = Eigen::MatrixXd::Zero(p.rows(), 5), expected;
+  for (Index i = 0; i < 5; ++i)
+    for (Index j = 0; j < 5; ++j) {
+      const double k = std::exp(-(p.col(i) - p.col(j)).squaredNorm() / 0.8);
+      phi.col(i) += k * (s.col(j) + 2 / 0.8 * (p.col(i) - p.col(j))) / 5;
+    }
+  model.pullback(w, phi, expected);
+  const repel::Svgd svgd{kernel};
+  CHECK(test::relative_error(moved_by(repel::Look::probability_space, svgd), expected) < 1e-12);
+  CHECK(test::relative_error(moved_by(repel::Look::probabilities, svgd), expected) > 1e-3);
+
+  // A probability of 0 has a finite gradient, in float, too.
+  Eigen::MatrixXf certain = Eigen::MatrixXf::Zero(3, 1);
+  certain(1) = 1;
+  repel::CategoricalLikelihood{}.score_of_probabilities(certain, Eigen::RowVectorXi::Zero(1));
+  CHECK(certain(0) == Approx(1e12));
+  CHECK(certain.bottomRows(2).isZero(0));
 }
 
 TEST_CASE("the implicit prior draws afresh at every step, and the same for the same step", "[bnn][function_space]") {

@@ -139,6 +139,17 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   }
   CHECK(why(good + "x") == "repel: the checkpoint run is damaged: its checksum does not fit its content");
 
+  // One of another run is not passed over for an older one that fits: the run would go on from the wrong place.
+  auto elsewhere = start();
+  repel::run(sampler(), elsewhere, 2, repel::Checkpoints(folder.path / "foreign", "b", 0));
+  const std::string fitting = content(previous);
+  replace(file, content(folder.path / "foreign"));
+  auto kept = start();
+  CHECK(reason(folder.path, [&] { repel::resume_checkpoint(file, kept, "a"); }) ==
+        "repel: the checkpoint run is of another run: its settings are \"b\", but these are \"a\"");
+  CHECK(kept.step == 0);
+  CHECK(content(previous) == fitting);
+
   auto resumed_state = start();
   replace(file, good.substr(0, 100));
   const repel::Resumed resumed = repel::resume_checkpoint(file, resumed_state, "a");

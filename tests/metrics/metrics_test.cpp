@@ -199,6 +199,15 @@ TEST_CASE("regression figures", "[metrics]") {
   const MatrixXd draws = mean.transpose().replicate(1, 200000) +
                          (repel::normal(3, 200000, 8).array().colwise() * sd.transpose().array().col(0)).matrix();
   CHECK(metrics::crps(draws, y) == Approx(metrics::gaussian_crps(mean, sd, y)).epsilon(0.007));
+  // And by its definition, ∫ (F(x) − [x ≥ y])² dx, on a grid in which y is a boundary.
+  double integral = 0;
+  constexpr double step = 1e-3;
+  for (Index i = 0; i < 3; ++i)
+    for (int k = -20000; k < 20000; ++k) {
+      const double x = y(i) + step * (k + 0.5), below = 0.5 * std::erfc((mean(i) - x) / (sd(i) * std::sqrt(2.0)));
+      integral += step * std::pow(below - (k >= 0 ? 1 : 0), 2);
+    }
+  CHECK(metrics::gaussian_crps(mean, sd, y) == Approx(integral / 3).epsilon(1e-6));
 }
 
 TEST_CASE("metrics refuse what is not a prediction, and say why", "[metrics][check]") {

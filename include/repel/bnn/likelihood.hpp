@@ -14,6 +14,7 @@
 //   static constexpr bool has_probabilities   whether the softmax of the outputs means anything
 //   check(y, outputs)                         throws where the observations do not fit a network with that many outputs
 //   score(f, y)                               f ← ∇_f Σ log p(y | f), in place; f is outputs×p
+//   score_of_probabilities(p, y)              where has_probabilities: the same as a function of the probabilities
 //   log_density(f, y)                         Σ log p(y | f) over the points
 //   summarise(F, outputs)                     the ensemble's prediction, from the members' outputs: (outputs p)×n
 
@@ -107,6 +108,17 @@ struct CategoricalLikelihood {
     softmax(f);
     f = -f;
     for (Index i = 0; i < f.cols(); ++i) f(y(i), i) += 1;
+  }
+
+  /// The same where the probabilities p are the function: p ← ∇_p Σ log(p_y + 10⁻¹²), finite where p_y is 0.
+  template <class P, class Y>
+  void score_of_probabilities(P& p, const Y& y) const {
+    using Scalar = typename P::Scalar;
+    for (Index i = 0; i < p.cols(); ++i) {
+      const Scalar slope = 1 / (p(y(i), i) + Scalar(1e-12));
+      p.col(i).setZero();
+      p(y(i), i) = slope;
+    }
   }
 
   template <class F, class Y>

@@ -18,8 +18,12 @@
 
 namespace repel {
 
-/// What the kernel compares: the network's outputs (for a classifier, the logits), or the class probabilities.
-enum class Look { outputs, probabilities };
+/// What the kernel compares.
+enum class Look {
+  outputs,            ///< the network's outputs; for a classifier, the logits
+  probabilities,      ///< the class probabilities; the driving force stays one on the outputs
+  probability_space,  ///< the class probabilities, which are the functions: likelihood and prior are of them, too
+};
 
 /// The training batch and nothing else.
 struct BatchPoints {
