@@ -15,7 +15,8 @@ namespace {
 using repel::Index;
 using repel::Matrix;
 
-constexpr Index kShown = 8;
+constexpr Index kShown = 8;    // pictures with votes
+constexpr Index kFewest = 20;  // pictures in a bin of the reliability diagram, with fewer it is noise
 
 /// Where the numbers behind the pictures go.
 const std::string kData = "fashion_mnist-data/";
@@ -114,6 +115,13 @@ std::string histogram(const Eigen::VectorXd& test, const Eigen::VectorXd& ood, d
   return text.str();
 }
 
+/// A colour per method, the same in every picture.
+std::string colour(const std::string& method) {
+  static const char* const colours[] = {"#000000", "#888888", "#17becf", "#bcbd22", "#1f77b4",
+                                        "#2ca02c", "#9467bd", "#d62728", "#ff7f0e", "#e377c2"};
+  return colours[std::find(kMethods.begin(), kMethods.end(), method) - kMethods.begin()];
+}
+
 void draw_curves(const std::filesystem::path& out, const std::vector<const Evaluation*>& shown) {
   std::string by_h = "plot", by_md = "plot", reliability = "plot x with lines lc rgb '#999999' dt 2 notitle";
   for (std::size_t k = 0; k < shown.size(); ++k) {
@@ -133,21 +141,20 @@ void draw_curves(const std::filesystem::path& out, const std::vector<const Evalu
     curve(e.disagreement_test, e.disagreement_ood, "roc_disagreement_" + file_name(e));
     std::ostringstream bins;
     for (const auto& bin : e.reliability.bins)
-      bins << bin.confidence << ' ' << bin.accuracy << ' ' << bin.count << '\n';
+      if (bin.count >= kFewest) bins << bin.confidence << ' ' << bin.accuracy << ' ' << bin.count << '\n';
     example::write_file(out / (kData + "reliability_" + file_name(e)), bins.str());
-    const std::string style =
-        " with lines lw 2 lc " + std::to_string(k + 1) + " dt " + (k < 5 ? "1" : "2") + " title '";
-    by_h += (k > 0 ? "," : "") + std::string(" '") + kData + "roc_entropy_" + file_name(e) + "'" + style + e.method +
-            " " + example::fixed(e.by_entropy.auroc, 3) + "'";
-    by_md += (k > 0 ? "," : "") + std::string(" '") + kData + "roc_disagreement_" + file_name(e) + "'" + style +
-             e.method + " " + example::fixed(e.by_disagreement.auroc, 3) + "'";
-    reliability += ", '" + kData + "reliability_" + file_name(e) + "' with linespoints pt 7 ps 0.5 lc " +
-                   std::to_string(k + 1) + " dt " + (k < 5 ? "1" : "2") + " title '" + e.method + " " +
-                   example::fixed(e.reliability.ece, 3) + "'";
+    const auto line = [&](const std::string& file, const std::string& how, double figure) {
+      return " '" + kData + file + "_" + file_name(e) + "' with " + how + " lw 2 lc rgb '" + colour(e.method) +
+             "' title '" + e.method + " " + example::fixed(figure, 3) + "'";
+    };
+    const std::string comma = k > 0 ? "," : "";
+    by_h += comma + line("roc_entropy", "lines", e.by_entropy.auroc);
+    by_md += comma + line("roc_disagreement", "lines", e.by_disagreement.auroc);
+    reliability += "," + line("reliability", "linespoints pt 7 ps 0.4", e.reliability.ece);
   }
   const std::string common =
       "set terminal pngcairo size 1200,600 font 'DejaVu Sans,11'\nset key bottom right samplen 2\nset grid lc rgb "
-      "'#dddddd'\nset xrange [0:1]\nset yrange [0:1]\n";
+      "'#dddddd'\nset xrange [0:0.5]\nset yrange [0.5:1]\n";
   example::run_gnuplot(out, "roc",
                        common +
                            "set output 'roc.png'\nset multiplot layout 1,2\nset xlabel 'FashionMNIST taken for MNIST'\n"
@@ -157,7 +164,8 @@ void draw_curves(const std::filesystem::path& out, const std::vector<const Evalu
       out, "reliability",
       "set terminal pngcairo size 700,640 font 'DejaVu Sans,11'\nset key top left samplen 2\nset grid lc "
       "rgb '#dddddd'\nset output 'reliability.png'\nset xrange [0:1]\nset yrange [0:1]\nset xlabel "
-      "'confidence'\nset ylabel 'accuracy'\nset title 'reliability on the test set (ECE)'\n" +
+      "'confidence'\nset ylabel 'accuracy'\nset title 'reliability on the test set (ECE); bins of 20 pictures or "
+      "more'\n" +
           reliability + "\n");
 }
 
@@ -167,7 +175,7 @@ void draw_histograms(const std::filesystem::path& out, const std::vector<const E
   std::ostringstream gp;
   gp << "set terminal pngcairo size 900," << 170 * shown.size() + 60
      << " font 'DejaVu Sans,10'\nset output 'histograms.png'\nset multiplot layout " << shown.size()
-     << ",2\nset style fill transparent solid 0.5 noborder\nset boxwidth 1 relative\nunset ytics\nset yrange [0:*]\n"
+     << ",2\nset style fill transparent solid 0.5 noborder\nset boxwidth 1 relative\nunset ytics\nset yrange [0:0.15]\n"
         "set key top right samplen 1\n";
   for (const Evaluation* e : shown) {
     example::write_file(out / (kData + "entropy_" + file_name(*e)), histogram(e->entropy_test, e->entropy_ood, 1));
