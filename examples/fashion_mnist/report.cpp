@@ -91,6 +91,8 @@ const std::vector<Column>& columns() {
       {"AUPR-out(H)", 3, [](const Evaluation& e) { return e.by_entropy.aupr_out; }},
       {"FPR95(H)", 3, [](const Evaluation& e) { return e.by_entropy.fpr95; }},
       {"FPR95(MD)", 3, [](const Evaluation& e) { return e.by_disagreement.fpr95; }},
+      {"AUROC(MD text)", 3, [](const Evaluation& e) { return e.by_disagreement_of_text.auroc; }},
+      {"MD_o/MD_t text", 3, [](const Evaluation& e) { return e.by_disagreement_of_text.mean_ratio; }},
       {"seconds", 0, [](const Evaluation& e) { return e.seconds; }}};
   return all;
 }
@@ -240,10 +242,11 @@ Evaluation evaluate(const std::string& method, std::uint64_t seed, const Trained
   e.seed = seed;
   e.steps = trained.steps;
   e.seconds = trained.seconds;
-  const auto on_test = predict(trained.members, test.inputs), on_ood = predict(trained.members, ood.inputs);
+  const Matrix<float> f = logits(trained.members, test.inputs);
+  const auto on_test = predict(f), on_ood = predict(logits(trained.members, ood.inputs));
   const Matrix<float>&p = on_test.probabilities, &q = on_ood.probabilities;
   e.accuracy = 100 * metrics::accuracy(p, test.labels);
-  e.nll = metrics::nll(p, test.labels);
+  e.nll = metrics::nll_of_logits(f, kClasses, test.labels);
   e.nll_of_mean_probability = metrics::nll_of_mean_probability(p, test.labels);
   e.brier = metrics::brier(p, test.labels);
   e.reliability = metrics::reliability(p, test.labels);
@@ -253,6 +256,9 @@ Evaluation evaluate(const std::string& method, std::uint64_t seed, const Trained
   e.disagreement_ood = metrics::disagreement(on_ood.members, kClasses);
   e.by_entropy = metrics::ood_detection(e.entropy_test, e.entropy_ood);
   e.by_disagreement = metrics::ood_detection(e.disagreement_test, e.disagreement_ood);
+  constexpr auto of_text = metrics::Spread::root_mean_variance;
+  e.by_disagreement_of_text = metrics::ood_detection(metrics::disagreement(on_test.members, kClasses, of_text),
+                                                     metrics::disagreement(on_ood.members, kClasses, of_text));
   e.right.resize(p.cols());
   for (Index i = 0; i < p.cols(); ++i) e.right(i) = most_probable(p.col(i)) == test.labels(i);
   e.votes_test = votes(on_test);

@@ -28,6 +28,7 @@ struct Evaluation {
   Eigen::VectorXd entropy_test, entropy_ood;  ///< 0 to 1
   Eigen::VectorXd disagreement_test, disagreement_ood;
   repel::metrics::OodDetection by_entropy, by_disagreement;
+  repel::metrics::OodDetection by_disagreement_of_text;  ///< with the appendix' formula instead of the authors' code's
   Eigen::VectorXd right;  ///< 1 where the test picture's class is the most probable one, 0 elsewhere
   Votes votes_test, votes_ood;
 };

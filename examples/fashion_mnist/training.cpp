@@ -50,8 +50,8 @@ class Glance {
   const std::string& operator()(const Matrix<float>& members) {
     const auto now = std::chrono::steady_clock::now();
     if (!text_.empty() && now - last_ < std::chrono::seconds(5)) return text_;
-    const double loss = repel::metrics::nll(predict(members, train_.inputs).probabilities, train_.labels);
-    const double right = repel::metrics::accuracy(predict(members, test_.inputs).probabilities, test_.labels);
+    const double loss = repel::metrics::nll_of_logits(logits(members, train_.inputs), kClasses, train_.labels);
+    const double right = repel::metrics::accuracy(predict(logits(members, test_.inputs)).probabilities, test_.labels);
     text_ = "loss " + example::fixed(loss, 3) + "  accuracy " + example::fixed(100 * right, 1) + " %";
     last_ = std::chrono::steady_clock::now();
     return text_;
@@ -126,10 +126,10 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
       steps, start, fit, test,
       repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()), repel::Map{},
                           repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
-  const Matrix<float> p = predict(tried.members, check.inputs).members;
+  const Matrix<float> f = logits(tried.members, check.inputs);
   std::vector<double> loss(scales.size());
   for (std::size_t m = 0; m < scales.size(); ++m)
-    loss[m] = repel::metrics::nll(p.col(static_cast<Index>(m)).reshaped(kClasses, held), check.labels);
+    loss[m] = repel::metrics::nll_of_logits(f.col(static_cast<Index>(m)), kClasses, check.labels);
   std::vector<std::size_t> order(scales.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return loss[a] < loss[b]; });
@@ -144,11 +144,15 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
 
 }  // namespace
 
-repel::CategoricalPrediction<float> predict(const Matrix<float>& members, const Matrix<float>& inputs) {
+Matrix<float> logits(const Matrix<float>& members, const Matrix<float>& inputs) {
   repel::Mlp::Tape<float> tape;
   Matrix<float> f;
   network().evaluate(members, inputs, tape, f);
-  return repel::CategoricalLikelihood{}.summarise(f, kClasses);
+  return f;
+}
+
+repel::CategoricalPrediction<float> predict(const Matrix<float>& logits) {
+  return repel::CategoricalLikelihood{}.summarise(logits, kClasses);
 }
 
 bool has_checkpoints(const Settings& s) {

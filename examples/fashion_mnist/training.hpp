@@ -56,8 +56,11 @@ struct Trained {
 Trained train(const Settings& settings, const std::string& method, std::uint64_t seed, const Images& data,
               const Images& test);
 
-/// What the members say about some pictures, and on average.
-repel::CategoricalPrediction<float> predict(const repel::Matrix<float>& members, const repel::Matrix<float>& inputs);
+/// The members' logits at some pictures, (classes·pictures)×members.
+repel::Matrix<float> logits(const repel::Matrix<float>& members, const repel::Matrix<float>& inputs);
+
+/// What the members say about the pictures, and on average.
+repel::CategoricalPrediction<float> predict(const repel::Matrix<float>& logits);
 
 /// The first pictures of a set.
 inline Images first(const Images& images, repel::Index count) {

@@ -84,6 +84,36 @@ TEST_CASE("perfect, constant and wrong predictors have the figures that theory g
   CHECK(metrics::reliability(wrong, labels).ece == 1);
 }
 
+TEST_CASE("the NLL from logits is that of the probabilities, and finite beyond them", "[metrics]") {
+  // Where probabilities are in range the two ways are one.
+  const Index classes = 3, points = 5;
+  const MatrixXd logits = repel::normal(classes * points, 4, 7, 3.0);
+  const VectorXi labels = (VectorXi(5) << 0, 2, 1, 1, 0).finished();
+  MatrixXd p = MatrixXd::Zero(classes, points);
+  for (Index m = 0; m < logits.cols(); ++m)
+    for (Index i = 0; i < points; ++i) {
+      double sum = 0;
+      for (Index c = 0; c < classes; ++c) sum += std::exp(logits(i * classes + c, m));
+      for (Index c = 0; c < classes; ++c) p(c, i) += std::exp(logits(i * classes + c, m)) / sum / 4;
+    }
+  CHECK(metrics::nll_of_logits(logits, classes, labels) == Approx(metrics::nll(p, labels)).epsilon(1e-13));
+  CHECK(metrics::nll_of_logits(logits.cast<float>(), classes, labels) == Approx(metrics::nll(p, labels)).epsilon(1e-5));
+
+  // Two members, one point, the label 1000 and 2000 behind: the mean of e^−1000 and e^−2000.
+  Eigen::MatrixXf sure(2, 2);
+  sure << 1000, 2000, 0, 0;
+  CHECK(metrics::nll_of_logits(sure, 2, VectorXi::Ones(1)) == Approx(1000 + std::log(2.0)).epsilon(1e-15));
+  CHECK(metrics::nll_of_logits(sure, 2, VectorXi::Zero(1)) == 0);
+
+  sure(1, 0) = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_WITH(metrics::nll_of_logits(sure, 2, VectorXi::Ones(1)),
+                    contains("logits(1, 0) is inf, but must be finite"));
+  CHECK_THROWS_WITH(metrics::nll_of_logits(logits, 4, labels),
+                    contains("logits has 15 rows, but must have a positive multiple of classes, 4"));
+  CHECK_THROWS_WITH(metrics::nll_of_logits(logits, classes, VectorXi::Zero(4)),
+                    contains("labels has 4 entries, but must have 5"));
+}
+
 TEST_CASE("reliability bins by width and by count", "[metrics]") {
   // Confidences 0.55, 0.6, 0.6, 0.9; right, wrong, right, right.
   MatrixXd p(2, 4);

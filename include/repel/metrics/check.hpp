@@ -30,13 +30,19 @@ void require_probabilities(const char* where, const char* name, const Eigen::Mat
   }
 }
 
-/// (classes·points)×members: every column holds the distributions of one member, point by point.
+/// (classes·points)×members: every column holds what one member says, point by point.
+template <class M>
+void require_member_shape(const char* where, const char* name, const Eigen::MatrixBase<M>& members, Index classes) {
+  if (classes < 2) fail(where, "classes is ", classes, ", but must be at least 2");
+  if (members.cols() < 1) fail(where, name, " has 0 columns, but needs at least 1 (one per member)");
+  if (members.rows() < 1 || members.rows() % classes != 0)
+    fail(where, name, " has ", members.rows(), " rows, but must have a positive multiple of classes, ", classes);
+}
+
+/// The same, every point a distribution.
 template <class M>
 void require_members(const char* where, const Eigen::MatrixBase<M>& members, Index classes) {
-  if (classes < 2) fail(where, "classes is ", classes, ", but must be at least 2");
-  if (members.cols() < 1) fail(where, "members has 0 columns, but needs at least 1 (one per member)");
-  if (members.rows() < 1 || members.rows() % classes != 0)
-    fail(where, "members has ", members.rows(), " rows, but must have a positive multiple of classes, ", classes);
+  require_member_shape(where, "members", members, classes);
   for (Index m = 0; m < members.cols(); ++m)
     require_probabilities(where, "members", members.col(m).reshaped(classes, members.rows() / classes));
 }

@@ -33,11 +33,39 @@ double accuracy(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBa
                                   [](const auto& p, Index label) { return detail::likeliest(p) == label ? 1.0 : 0.0; });
 }
 
-/// The negative log-likelihood per point, −mean log p(y). Infinite where a label has probability 0.
+/// The negative log-likelihood per point, −mean log p(y). Infinite where a label has probability 0; nll_of_logits() is
+/// not.
 template <class P, class Y>
 double nll(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBase<Y>& labels) {
   return detail::mean_over_points("metrics::nll", probabilities, labels,
                                   [](const auto& p, Index label) { return -std::log(static_cast<double>(p(label))); });
+}
+
+/// The same for an ensemble, from the members' outputs before the softmax, (classes·points)×members: −mean log of the
+/// mean over the members of p(y). Finite however sure the members are, where a probability in float has long become 0.
+template <class F, class Y>
+double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Eigen::MatrixBase<Y>& labels) {
+  constexpr const char* where = "metrics::nll_of_logits";
+  const auto& f = logits.derived().eval();
+  const auto& y = labels.derived().eval();
+  detail::require_member_shape(where, "logits", f, classes);
+  repel::detail::require_usable(where, "logits", f);
+  const Index points = f.rows() / classes;
+  detail::require_labels(where, y, points, classes);
+  const auto log_of_sum = [](const Eigen::ArrayXd& values) {  // log Σ exp, its largest term taken out
+    const double top = values.maxCoeff();
+    return top + std::log((values - top).exp().sum());
+  };
+  Eigen::ArrayXd log_p(f.cols());  // of the label, for each member
+  double sum = 0;
+  for (Index i = 0; i < points; ++i) {
+    for (Index m = 0; m < f.cols(); ++m) {
+      const Eigen::ArrayXd z = f.col(m).segment(i * classes, classes).template cast<double>();
+      log_p(m) = z(static_cast<Index>(y(i))) - log_of_sum(z);
+    }
+    sum += log_of_sum(log_p) - std::log(static_cast<double>(f.cols()));
+  }
+  return -sum / static_cast<double>(points);
 }
 
 /// −log mean p(y): not a likelihood, always at most nll(), and forgiving of labels held impossible. The paper's table
