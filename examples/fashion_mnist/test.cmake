@@ -57,6 +57,23 @@ if(NOT whole MATCHES "DE,3,20")
   message(FATAL_ERROR "table.csv is not as expected: ${whole}")
 endif()
 
+# A longer run goes on from a shorter one, hyper-DE with the scales it has found.
+run(longer --steps 7 --methods hyper-DE,DE)
+run(longer --steps 20 --methods hyper-DE,DE --resume)
+table(longer longer)
+if(NOT longer MATCHES "hyper-DE,42,20" OR NOT longer MATCHES ";DE,42,20")
+  message(FATAL_ERROR "a longer run did not go on: ${longer}")
+endif()
+run(wild --steps 5 --methods DE,SVGD --learning-rate 1000) # not finite: said, and no failure
+
+refused("has 20 steps already, but --steps is 9" ${common} --out ${WORK}/longer --steps 9 --methods DE --resume)
+refused("is of another run" --data ${WORK}/mnist --ood ${WORK}/fashion --members 3 --batch 50 --out ${WORK}/longer
+  --steps 20 --methods DE --resume)
+refused("is of another run" ${common} --out ${WORK}/longer --steps 20 --methods hyper-DE --init prior --resume)
+refused("--seeds names something twice" ${common} --out ${WORK}/none --seeds 7,7)
+refused("--methods names something twice" ${common} --out ${WORK}/none --methods DE,SVGD,DE)
+refused("--batch is 50, but there are 47 training pictures for hyper-DE's search" ${common} --out ${WORK}/none
+  --train 52)
 refused("give --resume" ${common} --out ${WORK}/parts --steps 20)
 refused("is of another run" ${common} --out ${WORK}/parts --steps 30 --methods DE --seeds 3 --prior-sd 2 --resume)
 refused("cmake/setup.sh --data|has neither" --data ${WORK}/mnist/none --out ${WORK}/none)

@@ -9,10 +9,14 @@
 #include <repel/repel.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <numeric>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace fashion {
@@ -41,6 +45,25 @@ std::filesystem::path checkpoint(const Settings& s, const std::string& name, std
   return s.out / "checkpoints" / (name + "-" + std::to_string(seed));
 }
 
+/// A number with all its digits: two settings are the same if their texts are.
+std::string exact(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+/// What a run must share with its checkpoint, beside the method: the start and the data.
+std::string identity_of(const Settings& s, const std::string& method, std::uint64_t seed, const Images& data) {
+  const auto bytes = [](const auto& matrix) {
+    return std::string_view(reinterpret_cast<const char*>(matrix.data()),
+                            sizeof(*matrix.data()) * static_cast<std::size_t>(matrix.size()));
+  };
+  return repel::detail::words(method, ", ", s.members, " members, batch ", s.batch, ", ", s.init, " init",
+                              s.init == "prior" ? " of sd " + exact(s.prior_sd) : "", ", rate ",
+                              exact(learning_rate(s, method)), ", seed ", seed, ", ", data.inputs.cols(),
+                              " pictures with checksum ", repel::detail::checksum(bytes(data.inputs)), "+",
+                              repel::detail::checksum(bytes(data.labels)));
+}
+
 /// Loss on some training data and accuracy on some test data, for the eye: afresh every few seconds, since it takes as
 /// long as a step or two.
 class Glance {
@@ -50,18 +73,29 @@ class Glance {
   const std::string& operator()(const Matrix<float>& members) {
     const auto now = std::chrono::steady_clock::now();
     if (!text_.empty() && now - last_ < std::chrono::seconds(5)) return text_;
-    const double loss = repel::metrics::nll_of_logits(logits(members, train_.inputs), kClasses, train_.labels);
-    const double right = repel::metrics::accuracy(predict(logits(members, test_.inputs)).probabilities, test_.labels);
-    text_ = "loss " + example::fixed(loss, 3) + "  accuracy " + example::fixed(100 * right, 1) + " %";
+    try {
+      text_ = look(members);
+    } catch (const std::invalid_argument&) {  // a step that is not finite ends the run; looking at it must not
+      text_ = "outputs out of range";
+    }
     last_ = std::chrono::steady_clock::now();
     return text_;
   }
 
  private:
+  std::string look(const Matrix<float>& members) const {
+    const double loss = repel::metrics::nll_of_logits(logits(members, train_.inputs), kClasses, train_.labels);
+    const double right = repel::metrics::accuracy(predict(logits(members, test_.inputs)).probabilities, test_.labels);
+    return "loss " + example::fixed(loss, 3) + "  accuracy " + example::fixed(100 * right, 1) + " %";
+  }
+
   Images train_, test_;
   std::string text_;
   std::chrono::steady_clock::time_point last_{};
 };
+
+/// As many steps as there are, of a run that is over.
+constexpr Index kAsFar = -1;
 
 /// Runs a sampler to its end, from its checkpoint where there is one.
 template <class Sampler>
@@ -78,19 +112,24 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
       std::cout << resumed.refused << "; going on from " << resumed.from.string() << " instead\n";
     if (!resumed.info.note.empty()) before = std::stod(resumed.info.note);
   }
+  if (steps == kAsFar) steps = state.step;
+  if (state.step > steps)
+    throw std::runtime_error(repel::detail::words("its checkpoint has ", state.step, " steps already, but --steps is ",
+                                                  steps, ": give ", state.step, " or more, or another --out"));
   const auto begin = std::chrono::steady_clock::now();
   const auto spent = [&] {
     return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   if (state.step < steps) {
     Glance glance(data, test);
-    const repel::Report report = repel::run(
-        sampler, state, steps - state.step,
-        repel::Checkpoints(file, identity, s.checkpoint_seconds).with_note([&] { return std::to_string(spent()); }),
-        repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
-          return glance(state.particles);
-        }),
-        repel::StopOnInterrupt{});
+    repel::Checkpoints checkpoints(file, identity, s.checkpoint_seconds);
+    checkpoints.with_note([&] { return std::to_string(spent()); });
+    const repel::Report report =
+        repel::run(sampler, state, steps - state.step, std::ref(checkpoints),
+                   repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
+                     return glance(state.particles) + (checkpoints.trouble().empty() ? "" : "  NOT SAVED");
+                   }),
+                   repel::StopOnInterrupt{});
     if (report.stop == repel::Report::Stop::not_finite) result.remark = report.message;
     before = spent();
   }
@@ -108,24 +147,27 @@ example::AnyModel functions_of(const Settings& s, const Posterior& posterior) {
   return example::AnyModel(posterior.functions(repel::ImplicitPrior<>{}, repel::BatchPoints{}, look));
 }
 
+/// Pictures at the end of the training data on which hyper-DE compares priors.
+Index held_back(const Images& data) { return std::min(kValidation, data.inputs.cols() / 10); }
+
 /// Prior scales for a hyper-deep ensemble: as many random ones as there are members, L2 = 1/sd² between 1e-3 and 1e3,
 /// are trained on all but a part of the data; the five whose networks do best on that part are taken.
 std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const Matrix<float>& start, const Images& data,
                                   const Images& test, std::string& remark) {
-  const Index held = std::min(kValidation, data.inputs.cols() / 10), kept = data.inputs.cols() - held;
+  const Index held = held_back(data), kept = data.inputs.cols() - held;
   const Images fit{data.inputs.leftCols(kept), data.labels.head(kept)},
       check{data.inputs.rightCols(held), data.labels.tail(held)};
   repel::Random random(repel::stream_seed(seed, 77));
   std::vector<double> scales(static_cast<std::size_t>(s.members));
   for (double& scale : scales) scale = std::pow(10, 1.5 - 3 * random.uniform());  // sd = L2^(−1/2)
-  const Index steps = s.search_steps > 0 ? s.search_steps : std::max<Index>(1, s.steps / 5);
-  const Trained tried = run_to_end(
-      s, "hyper-DE-search", seed,
-      repel::detail::words("hyper-DE search, ", s.members, " members, batch ", s.batch, ", ", s.init, " init, rate ",
-                           learning_rate(s, "hyper-DE"), ", seed ", seed, ", ", kept, " pictures"),
-      steps, start, fit, test,
-      repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()), repel::Map{},
-                          repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
+  // Where the ensemble itself has been begun the search is over, also if --steps is larger now.
+  const bool over = s.resume && (std::filesystem::exists(checkpoint(s, "hyper-DE", seed)) ||
+                                 std::filesystem::exists(repel::previous_checkpoint(checkpoint(s, "hyper-DE", seed))));
+  const Index steps = over ? kAsFar : s.search_steps > 0 ? s.search_steps : std::max<Index>(1, s.steps / 5);
+  const Trained tried =
+      run_to_end(s, "hyper-DE-search", seed, identity_of(s, "hyper-DE search", seed, fit), steps, start, fit, test,
+                 repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()),
+                                     repel::Map{}, repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
   const Matrix<float> f = logits(tried.members, check.inputs);
   std::vector<double> loss(scales.size());
   for (std::size_t m = 0; m < scales.size(); ++m)
@@ -134,7 +176,7 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return loss[a] < loss[b]; });
   std::vector<double> best;
-  remark = "prior scales (loss on the validation part):";
+  remark = "prior scales (loss on the validation part after " + std::to_string(tried.steps) + " steps):";
   for (std::size_t k = 0; k < std::min<std::size_t>(5, order.size()); ++k) {
     best.push_back(scales[order[k]]);
     remark += " " + example::fixed(best.back(), 3) + " (" + example::fixed(loss[order[k]], 3) + ")";
@@ -153,6 +195,15 @@ Matrix<float> logits(const Matrix<float>& members, const Matrix<float>& inputs) 
 
 repel::CategoricalPrediction<float> predict(const Matrix<float>& logits) {
   return repel::CategoricalLikelihood{}.summarise(logits, kClasses);
+}
+
+void require_enough(const Settings& s, const Images& data) {
+  const bool search = std::find(s.methods.begin(), s.methods.end(), "hyper-DE") != s.methods.end();
+  const Index pictures = data.inputs.cols() - (search ? held_back(data) : 0);
+  if (s.batch > pictures)
+    throw std::runtime_error(repel::detail::words("--batch is ", s.batch, ", but there are ", pictures,
+                                                  " training pictures", search ? " for hyper-DE's search" : ""));
+  if (search && held_back(data) < 1) throw std::runtime_error("hyper-DE needs at least 10 training pictures");
 }
 
 bool has_checkpoints(const Settings& s) {
@@ -175,10 +226,8 @@ Trained train(const Settings& s, const std::string& method, std::uint64_t seed, 
   const Posterior posterior = posterior_of(s, scales, data, seed);
   const Adam adam{.learning_rate = learning_rate(s, method)};
   const bool by_functions = method.find("-f") != std::string::npos || method.rfind("f-", 0) == 0;
-  std::string identity =
-      detail::words(method, ", ", s.members, " members, batch ", s.batch, ", ", s.init, " init, prior sd");
-  for (const double scale : scales) identity += detail::words(" ", scale);
-  identity += detail::words(", rate ", adam.learning_rate, ", seed ", seed, ", ", data.inputs.cols(), " pictures");
+  std::string identity = identity_of(s, method, seed, data) + ", prior sd";
+  for (const double scale : scales) identity += " " + exact(scale);
   if (by_functions) identity += ", " + s.function_prior + " function prior, kernel on " + s.look;
 
   const auto finish = [&](auto sampler) {

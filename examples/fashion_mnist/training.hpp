@@ -68,6 +68,9 @@ inline Images first(const Images& images, repel::Index count) {
   return {images.inputs.leftCols(n), images.labels.head(n)};
 }
 
+/// Throws where there are fewer pictures than a batch needs, before hours have gone into the methods that come first.
+void require_enough(const Settings& settings, const Images& data);
+
 /// Whether there are checkpoints of an earlier run.
 bool has_checkpoints(const Settings& settings);
 

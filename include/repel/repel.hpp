@@ -19,6 +19,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/exp.hpp>
+#include <repel/core/float_mode.hpp>
 #include <repel/core/norm.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/product.hpp>

@@ -4,6 +4,7 @@
 #include <repel/sampler.hpp>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
@@ -101,7 +102,16 @@ Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observer
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
-    (detail::tell_finish(detail::unwrap(observers), std::as_const(report)), ...);
+    std::exception_ptr error;  // all are told, whoever throws
+    [[maybe_unused]] const auto tell = [&](auto& observer) {
+      try {
+        detail::tell_finish(observer, std::as_const(report));
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    };
+    (tell(detail::unwrap(observers)), ...);
+    return error;
   };
 
   try {
@@ -122,7 +132,7 @@ Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observer
     finish();
     throw;
   }
-  finish();
+  if (const std::exception_ptr error = finish()) std::rethrow_exception(error);
   return report;
 }
 

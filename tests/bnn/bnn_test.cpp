@@ -289,6 +289,14 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
   repel::CategoricalLikelihood{}.score_of_probabilities(certain, Eigen::RowVectorXi::Zero(1));
   CHECK(certain(0) == Approx(1e12));
   CHECK(certain.bottomRows(2).isZero(0));
+
+  // Nor does it leave the range of float where a batch speaks for many points.
+  const repel::Bnn many(repel::Mlp({1, 3}), repel::CategoricalLikelihood{}, repel::NormalPrior{1e4},
+                        repel::normal<float>(1, 20000, 1), Eigen::RowVectorXi::Zero(20000), repel::Minibatch{2, 5});
+  auto sampler = repel::function_space(
+      many.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probability_space), wgd, repel::Adam{});
+  auto state = sampler.init(many.prior_draws(6, 1));
+  for (int k = 0; k < 5; ++k) CHECK(sampler.step(state).finite);
 }
 
 TEST_CASE("the implicit prior draws afresh at every step, and the same for the same step", "[bnn][function_space]") {

@@ -3,6 +3,9 @@
 
 #include <repel/core/parallel.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -55,6 +58,45 @@ TEST_CASE("an exception leaves the loop, that of the lowest piece", "[parallel]"
     Pool pool;
     const repel::UseExecutor use(pool);
     CHECK_THROWS_WITH(loop(), "piece 20");
+  }
+}
+
+TEST_CASE("loops compute in the floating-point mode of the thread that starts them", "[parallel]") {
+  if (!repel::detail::kHasFloatMode) return;
+  const auto vanishes = [] {
+    volatile float tiny = 1e-38F, part = 0.01F;  // their product is denormal
+    return tiny * part == 0;
+  };
+  const auto count = [&](double work) {
+    std::vector<int> seen(200, 0);
+    repel::detail::parallel_for(200, work, [&](Index p) {
+      seen[static_cast<std::size_t>(p)] = vanishes();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));  // so that no thread takes them all
+    });
+    return std::count(seen.begin(), seen.end(), 1);
+  };
+  // An executor whose threads were there before, in a mode of their own.
+  struct Worker {
+    Index slots() const { return 1; }
+    void run(Index pieces, const std::function<void(Index, Index)>& piece) {
+      std::thread([&] {
+        const repel::detail::WithFloatMode plain(mode);
+        for (Index p = 0; p < pieces; ++p) piece(p, 0);
+      }).join();
+    }
+    unsigned mode = repel::detail::float_mode();
+  } worker;
+  for (const double work : {0.0, 1e9}) {
+    CHECK(count(work) == 0);  // OpenMP's threads are there from here on
+    {
+      const repel::FlushDenormals flush;
+      CHECK(vanishes());
+      CHECK(count(work) == 200);
+      const repel::UseExecutor use(worker);
+      CHECK(count(work) == 200);
+    }
+    CHECK(!vanishes());
+    CHECK(count(work) == 0);
   }
 }
 

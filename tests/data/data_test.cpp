@@ -211,7 +211,12 @@ TEST_CASE("CSV tables", "[data]") {
   CHECK(why("a,b\n") == "has a header, but no rows");
   CHECK(why("1,2\n3\n") == "line 2 has 1 cells, but line 1 has 2");
   CHECK(why("a,b\n1,2\n3,x\n") == "line 3, cell 2 is \"x\", but must be a number");
-  CHECK(why("1,nan\n1,2\n2,inf\n") == "line 3, cell 2 is \"inf\", but must be a number");
+  // A first row with a mistake is not taken for a header.
+  CHECK(why("1,nan\n1,2\n2,inf\n") == "line 1, cell 2 is \"nan\", but must be a number");
+  CHECK(why("1,2\n1,2\n2,inf\n") == "line 3, cell 2 is \"inf\", but must be a number");
+  CHECK(why("1,\n1,2\n") == "line 1, cell 2 is \"\", but must be a number");
+  CHECK(why("1,-1e999\n1,2\n") == "line 1, cell 2 is \"-1e999\", but must be a number");
+  CHECK(why("x,2\n1,2\n") == "line 1, cell 1 is \"x\", but must be a number");
   CHECK(why("1,2\n\"3\",4\n") == "line 2 has a quotation mark, but cells must be plain");
 }
 

@@ -42,6 +42,13 @@ std::string reason(const fs::path& folder, const std::function<void()>& body) {
   return "nothing was wrong";
 }
 
+/// An observer that counts how often it is told of the end.
+struct CountsEnds {
+  int& ends;
+  void operator()(const auto&, const auto&) const {}
+  void on_finish(const repel::Report&) const { ++ends; }
+};
+
 struct Plain {  // remembers nothing
   auto init(const auto&) const { return repel::Empty{}; }
   void update(auto&, repel::Index, const auto& phi, auto& particles) const { particles += 0.1F * phi; }
@@ -124,11 +131,19 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   };
   CHECK(why(good) == "nothing was wrong");
   CHECK(why("") == "repel: the checkpoint run is damaged: it has 0 bytes");
-  CHECK(why("something else") == "repel: the checkpoint run is no checkpoint of repel");
+  CHECK(why("something else, some bytes long") ==
+        "repel: the checkpoint run is damaged: its checksum does not fit its content, which does not start like a "
+        "checkpoint of repel");
   CHECK(why(good, "b") == "repel: the checkpoint run is of another run: its settings are \"a\", but these are \"b\"");
-  std::string newer = good;
-  newer[8] = 2;
-  CHECK(why(newer) == "repel: the checkpoint run has format version 2, but this program reads version 1");
+  // Whole, but of another program or of another version of this one.
+  const auto whole_with = [&](std::size_t at, char byte) {
+    std::string bytes = good.substr(0, good.size() - 8);
+    bytes[at] = byte;
+    const std::uint64_t sum = repel::detail::checksum(bytes);
+    return bytes + std::string(reinterpret_cast<const char*>(&sum), sizeof sum);
+  };
+  CHECK(why(whole_with(0, 'R')) == "repel: the checkpoint run is no checkpoint of repel");
+  CHECK(why(whole_with(8, 2)) == "repel: the checkpoint run has format version 2, but this program reads version 1");
   // Cut off anywhere, or with any byte changed, it is noticed.
   for (std::size_t length = 1; length < good.size(); length += 7)
     REQUIRE(why(good.substr(0, length)) != "nothing was wrong");
@@ -146,17 +161,25 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   replace(file, content(folder.path / "foreign"));
   auto kept = start();
   CHECK(reason(folder.path, [&] { repel::resume_checkpoint(file, kept, "a"); }) ==
-        "repel: the checkpoint run is of another run: its settings are \"b\", but these are \"a\"");
+        "repel: the checkpoint run is of another run: its settings are \"b\", but these are \"a\"; it is left as it "
+        "is, and "
+        "so is the one before it, run.previous");
   CHECK(kept.step == 0);
   CHECK(content(previous) == fitting);
 
   auto resumed_state = start();
-  replace(file, good.substr(0, 100));
-  const repel::Resumed resumed = repel::resume_checkpoint(file, resumed_state, "a");
-  CHECK(resumed.from == previous);
-  CHECK_THAT(resumed.refused, contains("is damaged"));
-  CHECK(resumed_state.step == 4);
-  CHECK(fs::exists(file.string() + ".damaged"));
+  std::string first_bit = good;
+  first_bit[0] ^= 1;
+  for (const std::string& damaged : {first_bit, std::string(good.size(), '\0'), good.substr(0, 100)}) {
+    replace(file, damaged);
+    resumed_state = start();
+    const repel::Resumed resumed = repel::resume_checkpoint(file, resumed_state, "a");
+    CHECK(resumed.from == previous);
+    CHECK_THAT(resumed.refused, contains("is damaged"));
+    CHECK(resumed_state.step == 4);
+    CHECK(content(file.string() + ".damaged") == damaged);
+    CHECK(!fs::exists(file));
+  }
   repel::run(sampler(), resumed_state, 1, repel::Checkpoints(file, "a", 0));
   CHECK(content(file) == good);  // the same bits, after all
 
@@ -183,6 +206,50 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
         "repel: the checkpoint run has 64-bit numbers, but the particles have 32-bit numbers");
   CHECK_THAT(reason(folder.path, [&] { repel::save_checkpoint(folder.path / "no" / "where", state, ""); }),
              contains("cannot be written"));
+
+  // A folder is neither read nor moved out of the way.
+  fs::create_directories(folder.path / "folder");
+  CHECK(reason(folder.path, [&] { repel::save_checkpoint(folder.path / "folder", state, ""); }) ==
+        "repel: folder: cannot be written: it is there, and no file");
+  CHECK(fs::is_directory(folder.path / "folder"));
+  CHECK(reason(folder.path, [&] { repel::resume_checkpoint(folder.path / "folder", kept, "a"); }) ==
+        "repel: the checkpoint folder cannot be opened, or is no file");
+}
+
+TEST_CASE("particles stored by rows go into a checkpoint and come out of it as they are", "[checkpoint]") {
+  const Folder folder;
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, repel::Sgd{});
+  const MatrixXd x = repel::normal(2, 3, 1);
+  repel::save_checkpoint(folder.path / "f", sampler.init(Rows(x)), "");
+  auto by_rows = sampler.init(Rows(0 * x));
+  auto by_columns = sampler.init(MatrixXd(0 * x));
+  repel::load_checkpoint(folder.path / "f", by_rows, "");
+  repel::load_checkpoint(folder.path / "f", by_columns, "");
+  CHECK(by_rows.particles == x);
+  CHECK(by_columns.particles == x);
+}
+
+TEST_CASE("a checkpoint that cannot be written does not end the run, but is told of at its end", "[checkpoint]") {
+  const Folder folder;
+  const auto file = folder.path / "later" / "run";  // its folder is not there yet
+  auto state = start();
+  repel::Checkpoints checkpoints(file, "a", 0);
+  std::string trouble;
+  int finished = 0;
+  repel::run(sampler(), state, 5, std::ref(checkpoints), [&](const auto&, const auto& info) {
+    if (info.step == 3) trouble = checkpoints.trouble();
+    if (info.step == 3) fs::create_directories(folder.path / "later");
+  });
+  CHECK_THAT(trouble, contains("cannot be written"));
+  CHECK(checkpoints.trouble().empty());
+  CHECK(fs::exists(file));
+
+  CHECK_THROWS_WITH(
+      repel::run(sampler(), state, 5, repel::Checkpoints(folder.path / "never" / "run", "a", 0), CountsEnds{finished}),
+      contains("cannot be written"));
+  CHECK(state.step == 10);
+  CHECK(finished == 1);  // also who comes after the one that throws
 }
 
 TEST_CASE("a run killed at any moment resumes and ends with the same bits", "[checkpoint][kill]") {

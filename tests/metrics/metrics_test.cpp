@@ -105,6 +105,9 @@ TEST_CASE("the NLL from logits is that of the probabilities, and finite beyond t
   CHECK(metrics::nll_of_logits(sure, 2, VectorXi::Ones(1)) == Approx(1000 + std::log(2.0)).epsilon(1e-15));
   CHECK(metrics::nll_of_logits(sure, 2, VectorXi::Zero(1)) == 0);
 
+  sure << 1e30F, 2e30F, 0, 0;  // nothing is squared
+  CHECK(metrics::nll_of_logits(sure, 2, VectorXi::Ones(1)) == Approx(1e30).epsilon(1e-6));
+
   sure(1, 0) = std::numeric_limits<float>::infinity();
   CHECK_THROWS_WITH(metrics::nll_of_logits(sure, 2, VectorXi::Ones(1)),
                     contains("logits(1, 0) is inf, but must be finite"));
@@ -161,6 +164,19 @@ TEST_CASE("uncertainty splits into what members agree on and what they do not", 
                b = metrics::disagreement(uneven, 3, metrics::Spread::root_mean_variance)(0);
   CHECK(a == Approx((0.6 + 0.6) / std::sqrt(2.0) / 3).epsilon(1e-14));
   CHECK(b == Approx(std::sqrt((0.18 + 0.18) / 3)).epsilon(1e-14));
+}
+
+TEST_CASE("metrics take expressions, products among them, and matrices as scores", "[metrics]") {
+  const MatrixXd w = repel::normal(1, 3, 1), x = repel::normal(3, 6, 2);
+  const MatrixXd f = w * x, y = repel::normal(1, 6, 3), sd = MatrixXd::Constant(1, 6, 0.7);
+  CHECK(metrics::rmse(w * x, y) == metrics::rmse(f, y));
+  CHECK(metrics::gaussian_nll(w * x, sd, y) == metrics::gaussian_nll(f, sd, y));
+  CHECK(metrics::gaussian_crps(w * x, sd, y) == metrics::gaussian_crps(f, sd, y));
+  CHECK(metrics::coverage(w * x - sd, w * x + sd, y) == metrics::coverage(f - sd, f + sd, y));
+  CHECK(metrics::crps(x.transpose() * w.transpose(), y) == metrics::crps(f.transpose(), y));
+  CHECK(metrics::auroc(w * x, y) == metrics::auroc(f, y));
+  CHECK(metrics::auroc(x, y) == metrics::auroc(x.reshaped(), y.transpose()));
+  CHECK(metrics::ood_detection(VectorXd::Zero(3), VectorXd::Zero(2)).mean_ratio == 1);  // none is surer than the other
 }
 
 TEST_CASE("areas under curves are exact with ties, and do not depend on the order", "[metrics]") {
@@ -222,6 +238,8 @@ TEST_CASE("regression figures", "[metrics]") {
   CHECK(metrics::mixture_nll(MatrixXd::Constant(3, 2, 1e6), 1e-3, y) ==
         Approx(metrics::gaussian_nll(MatrixXd::Constant(1, 3, 1e6), MatrixXd::Constant(1, 3, 1e-3), y)).epsilon(1e-14));
 
+  CHECK(std::isfinite(metrics::mixture_nll(members, 1e-150, y)));
+
   // CRPS: |f − y| for one member; of many draws that of the normal distribution they are from, to 3/√n.
   CHECK(metrics::crps(members.leftCols(1), y) == Approx((0 + 0 + 5) / 3.0).epsilon(1e-15));
   CHECK(metrics::crps(members, y) ==
@@ -267,6 +285,13 @@ TEST_CASE("metrics refuse what is not a prediction, and say why", "[metrics][che
       metrics::disagreement(MatrixXd::Constant(5, 3, 0.5), 2),
       "repel::metrics::disagreement: members has 5 rows, but must have a positive multiple of classes, 2");
   const VectorXd scores = VectorXd::Zero(2);
+  CHECK_THROWS_WITH(metrics::ood_detection(scores, VectorXd::Constant(1, kNan)),
+                    "repel::metrics::ood_detection: ood_uncertainty(0, 0) is nan, but must be a number");
+  const MatrixXd infinite = MatrixXd::Constant(2, 2, -std::numeric_limits<double>::infinity());
+  CHECK_THROWS_WITH(metrics::gaussian_nll(infinite, p, p),
+                    "repel::metrics::gaussian_nll: mean(0, 0) is -inf, but must be finite");
+  CHECK_THROWS_WITH(metrics::crps(VectorXd::Zero(4), infinite),
+                    "repel::metrics::crps: y(0, 0) is -inf, but must be finite");
   CHECK_THROWS_WITH(metrics::auroc(scores, VectorXd::Constant(1, kNan)),
                     "repel::metrics::auroc: positives(0, 0) is nan, but must be a number");
   CHECK_THROWS_WITH(metrics::aupr(VectorXd(0), scores),

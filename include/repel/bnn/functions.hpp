@@ -68,12 +68,13 @@ class BnnFunctions {
   /// g = N/B ∇_f log p(batch | f) + ∇_f log p(f): the likelihood at the points of the batch, the prior at all.
   void score(const Matrix<Scalar>& f, Matrix<Scalar>& g) {
     g.resize(f.rows(), f.cols());
-    const auto scale = static_cast<Scalar>(batch_.scale());
+    const auto scale = static_cast<Scalar>(batch_.scale()), largest = detail::largest_coordinate<Scalar>() / 4;
     detail::parallel_for(f.cols(), 10 * static_cast<double>(f.rows()), [&](Index j) {
       g.col(j) = f.col(j);
       Eigen::Map<Matrix<Scalar>> at_batch(g.col(j).data(), outputs(), batch_.size());
       likelihood_score(at_batch);
       at_batch *= scale;
+      if (look_ == Look::probability_space) at_batch = at_batch.cwiseMin(largest);  // 1/p where p is next to 0
       g.col(j).tail(outputs() * extra()).setZero();
     });
     prior_.add_score(*this, f, g, workspace_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/float_mode.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 // The one file that knows threads. A loop over pieces is shared out by OpenMP where the user's compiler flags enable
 // it, by the user's own executor where one is in use (UseExecutor), and runs serially otherwise. The pieces are cut by
 // the caller from the size of the problem alone, never from the number of threads, and no two pieces write the same
-// memory: the result has the same bits in every case.
+// memory, and all compute in the floating-point mode of the thread that started the loop: the result has the same bits
+// in every case.
 
 namespace repel {
 
@@ -145,10 +147,12 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
       body(p);
   };
   const bool large = static_cast<double>(pieces) * work_per_piece >= kParallelWork;
+  const unsigned mode = float_mode();
   if (large && !inside_piece && current_executor.object != nullptr) {
     FirstError error;
     const std::function<void(Index, Index)> piece = [&](Index p, Index slot) {
       const InsidePiece mark;
+      const WithFloatMode same(mode);
       error.guard(p, [&] { run(p, slot); });
     };
     current_executor.run(current_executor.object, pieces, piece);
@@ -160,7 +164,10 @@ void parallel_for(Index pieces, double work_per_piece, Body&& body) {
   if (large && !inside_piece && !omp_in_parallel()) {
     FirstError error;
 #pragma omp parallel for schedule(dynamic)
-    for (Index p = 0; p < pieces; ++p) error.guard(p, [&] { run(p, omp_get_thread_num()); });
+    for (Index p = 0; p < pieces; ++p) {
+      const WithFloatMode same(mode);
+      error.guard(p, [&] { run(p, omp_get_thread_num()); });
+    }
     error.rethrow();
     return;
   }

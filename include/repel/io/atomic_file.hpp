@@ -23,6 +23,9 @@ namespace repel::detail {
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path) : path_(std::move(path)), part_(path_.string() + ".part") {
+    std::error_code error;
+    if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error))
+      throw std::runtime_error("repel: " + path_.string() + ": cannot be written: it is there, and no file");
     file_ = std::fopen(part_.c_str(), "wb");
     if (file_ == nullptr) refuse("cannot be written");
   }
@@ -53,9 +56,17 @@ class AtomicFile {
       refuse("cannot be written");
     }
     std::error_code error;
-    if (!previous.empty() && std::filesystem::exists(path_)) std::filesystem::rename(path_, previous, error);
-    if (!error) std::filesystem::rename(part_, path_, error);
-    if (error) throw std::runtime_error("repel: " + path_.string() + ": cannot be put in place: " + error.message());
+    const bool keep = !previous.empty() && std::filesystem::exists(path_);
+    if (keep) std::filesystem::rename(path_, previous, error);
+    if (!error) {
+      std::filesystem::rename(part_, path_, error);
+      std::error_code ignored;
+      if (error && keep) std::filesystem::rename(previous, path_, ignored);  // as it was
+    }
+    if (error) {
+      std::remove(part_.c_str());
+      throw std::runtime_error("repel: " + path_.string() + ": cannot be put in place: " + error.message());
+    }
     sync_folder();
   }
 

@@ -19,8 +19,10 @@
 #include <vector>
 
 // The file: "repelckp", the format's version, the size of a scalar, the step, the bandwidth, the settings, a note, the
-// number of arrays, the arrays (rows, columns, values; first the particles, then what the optimiser remembers), and a
-// checksum of all that. Numbers are little-endian, 8 bytes each.
+// number of arrays, the arrays (rows, columns, values by columns; first the particles, then what the optimiser
+// remembers), and a checksum of all that. Numbers are little-endian, 8 bytes each. Random streams are not in it: all
+// that repel draws is a function of seed, step and particle, so that the step is enough, and the seed belongs into the
+// settings, like everything else that must be the same, the rule and the optimiser by name among it.
 
 namespace repel {
 
@@ -155,7 +157,8 @@ void save_checkpoint(const std::filesystem::path& path, const State<P, Memory, B
   detail::for_each_array(state, [&](const auto& array) {
     out.number(static_cast<std::uint64_t>(array.rows()));
     out.number(static_cast<std::uint64_t>(array.cols()));
-    out.raw(array.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
+    const Eigen::Ref<const Matrix<Scalar>> by_columns(array);  // a copy where the state stores rows
+    out.raw(by_columns.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
   });
   const std::uint64_t sum = detail::checksum(out.bytes());
   detail::AtomicFile file(path);
@@ -176,21 +179,24 @@ template <class P, class Memory, class Buffers>
 CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memory, Buffers>& state,
                                const std::string& settings) {
   using Scalar = typename P::Scalar;
+  std::error_code error;
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw CheckpointError("repel: the checkpoint " + path.string() + " cannot be opened", false);
+  if (!in || !std::filesystem::is_regular_file(path, error))
+    throw CheckpointError("repel: the checkpoint " + path.string() + " cannot be opened, or is no file", false);
   detail::CheckpointReader file(std::string(std::istreambuf_iterator<char>(in), {}), path.string());
-  char magic[8] = {};
-  if (file.all().size() < sizeof magic) file.damaged("it has ", file.all().size(), " bytes");
-  file.raw("start", magic, sizeof magic);
-  if (std::string_view(magic, sizeof magic) != detail::kCheckpointMagic) file.refuse("is no checkpoint of repel");
-  if (const auto version = file.number<std::uint64_t>("version"); version != detail::kCheckpointVersion)
-    file.refuse("has format version ", version, ", but this program reads version ", detail::kCheckpointVersion);
+  // The checksum first: what is not whole is damaged, wherever the damage is.
   const std::string_view all = file.all();
   std::uint64_t sum = 0;
   if (all.size() < 24) file.damaged("it has ", all.size(), " bytes");
   std::memcpy(&sum, all.data() + all.size() - sizeof sum, sizeof sum);
   if (detail::checksum(all.substr(0, all.size() - sizeof sum)) != sum)
-    file.damaged("its checksum does not fit its content");
+    file.damaged("its checksum does not fit its content",
+                 all.starts_with(detail::kCheckpointMagic) ? "" : ", which does not start like a checkpoint of repel");
+  char magic[8] = {};
+  file.raw("start", magic, sizeof magic);
+  if (std::string_view(magic, sizeof magic) != detail::kCheckpointMagic) file.refuse("is no checkpoint of repel");
+  if (const auto version = file.number<std::uint64_t>("version"); version != detail::kCheckpointVersion)
+    file.refuse("has format version ", version, ", but this program reads version ", detail::kCheckpointVersion);
 
   if (const auto size = file.number<std::uint64_t>("scalar"); size != sizeof(Scalar))
     file.refuse("has ", 8 * size, "-bit numbers, but the particles have ", 8 * sizeof(Scalar), "-bit numbers");
@@ -203,13 +209,13 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memor
   std::uint64_t wanted = 0;
   detail::for_each_array(state, [&](const auto&) { ++wanted; });
   if (arrays != wanted) file.refuse("has ", arrays, " arrays, but this state has ", wanted, ": another optimiser");
-  std::vector<P> read;  // all of it, before anything is changed
+  std::vector<Matrix<Scalar>> read;  // all of it, before anything is changed
   detail::for_each_array(state, [&](const auto& array) {
     const auto rows = file.number<std::uint64_t>("array"), columns = file.number<std::uint64_t>("array");
     if (rows != static_cast<std::uint64_t>(array.rows()) || columns != static_cast<std::uint64_t>(array.cols()))
       file.refuse("has particles or memory of ", rows, "x", columns, ", but this state has ", array.rows(), "x",
                   array.cols());
-    P& values = read.emplace_back(array.rows(), array.cols());
+    Matrix<Scalar>& values = read.emplace_back(array.rows(), array.cols());
     file.raw("array", values.data(), sizeof(Scalar) * static_cast<std::size_t>(values.size()));
   });
   if (file.left() != sizeof sum) file.damaged("it goes on after its arrays");
@@ -242,7 +248,11 @@ Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory, Bu
   try {
     return load(path, {});
   } catch (const CheckpointError& error) {
-    if (!error.damaged || !std::filesystem::exists(previous)) throw;
+    if (!std::filesystem::exists(previous)) throw;
+    if (!error.damaged)
+      throw CheckpointError(
+          error.what() + std::string("; it is left as it is, and so is the one before it, ") + previous.string(),
+          false);
     Resumed result = load(previous, error.what());
     std::filesystem::rename(path, path.string() + ".damaged");  // so that it does not take the place of the good one
     return result;

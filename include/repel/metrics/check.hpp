@@ -57,13 +57,23 @@ void require_labels(const char* where, const Eigen::MatrixBase<Y>& labels, Index
       fail(where, "labels(", i, ") is ", labels.derived().coeff(i), ", but a label must be 0 to ", classes - 1);
 }
 
+/// Scores, which may be infinite. `values` is evaluated: a product has no entries of its own.
 template <class V>
-void require_numbers(const char* where, const char* name, const Eigen::MatrixBase<V>& values) {
+void require_numbers(const char* where, const char* name, const V& values) {
   if (values.size() < 1) fail(where, name, " is empty, but needs at least one value");
   for (Index j = 0; j < values.cols(); ++j)
     for (Index i = 0; i < values.rows(); ++i)
-      if (std::isnan(static_cast<double>(values.derived().coeff(i, j))))
+      if (std::isnan(static_cast<double>(values(i, j))))
         fail(where, name, "(", i, ", ", j, ") is nan, but must be a number");
+}
+
+template <class V>
+void require_finite(const char* where, const char* name, const V& values) {
+  require_numbers(where, name, values);
+  for (Index j = 0; j < values.cols(); ++j)
+    for (Index i = 0; i < values.rows(); ++i)
+      if (!std::isfinite(static_cast<double>(values(i, j))))
+        fail(where, name, "(", i, ", ", j, ") is ", values(i, j), ", but must be finite");
 }
 
 /// The class with the largest probability; the first of several.

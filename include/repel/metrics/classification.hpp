@@ -49,7 +49,7 @@ double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Ei
   const auto& f = logits.derived().eval();
   const auto& y = labels.derived().eval();
   detail::require_member_shape(where, "logits", f, classes);
-  repel::detail::require_usable(where, "logits", f);
+  detail::require_finite(where, "logits", f);
   const Index points = f.rows() / classes;
   detail::require_labels(where, y, points, classes);
   const auto log_of_sum = [](const Eigen::ArrayXd& values) {  // log Σ exp, its largest term taken out

@@ -29,16 +29,16 @@ struct Cut {
 
 template <class N, class P>
 std::vector<Cut> cuts(const char* where, const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
-  require_numbers(where, "negatives", negatives);
-  require_numbers(where, "positives", positives);
-  const auto sorted = [](const auto& scores) {
+  const auto sorted = [where](const char* name, const auto& scores) {
     const auto& values = scores.derived().eval();
+    require_numbers(where, name, values);
     std::vector<double> out(static_cast<std::size_t>(values.size()));
-    for (Index i = 0; i < values.size(); ++i) out[static_cast<std::size_t>(i)] = static_cast<double>(values(i));
+    for (Index i = 0; i < values.size(); ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<double>(values.reshaped()(i));
     std::sort(out.begin(), out.end(), std::greater<>());
     return out;
   };
-  const std::vector<double> n = sorted(negatives), p = sorted(positives);
+  const std::vector<double> n = sorted("negatives", negatives), p = sorted("positives", positives);
   std::vector<Cut> result;
   for (std::size_t i = 0, j = 0; i < n.size() || j < p.size();) {
     const double at = i == n.size() ? p[j] : j == p.size() ? n[i] : std::max(n[i], p[j]);
@@ -102,19 +102,23 @@ struct OodDetection {
   double aupr_out = 0;    ///< with the others as positives
   double fpr80 = 0;       ///< the fraction of the others taken for test points where 80 % of the test points are let in
   double fpr95 = 0;       ///< where 95 % are
-  double mean_ratio = 0;  ///< mean uncertainty outside over that on the test set, the paper's H_o/H_t and MD_o/MD_t
+  double mean_ratio = 0;  ///< mean uncertainty outside over that on the test set, the paper's H_o/H_t and MD_o/MD_t; 1
+                          ///< where both are 0
 };
 
 template <class T, class O>
 OodDetection ood_detection(const Eigen::MatrixBase<T>& test_uncertainty, const Eigen::MatrixBase<O>& ood_uncertainty) {
   const Eigen::VectorXd test = test_uncertainty.derived().template cast<double>().reshaped(),
                         ood = ood_uncertainty.derived().template cast<double>().reshaped();
+  detail::require_numbers("metrics::ood_detection", "test_uncertainty", test);
+  detail::require_numbers("metrics::ood_detection", "ood_uncertainty", ood);
+  const double of_test = test.mean(), of_ood = ood.mean();
   return {auroc(test, ood),
           aupr(-ood, -test),
           aupr(test, ood),
           fpr_at_tpr(-ood, -test, 0.80),
           fpr_at_tpr(-ood, -test, 0.95),
-          ood.mean() / test.mean()};
+          of_test == 0 && of_ood == 0 ? 1 : of_ood / of_test};
 }
 
 }  // namespace repel::metrics

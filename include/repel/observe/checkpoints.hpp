@@ -5,6 +5,7 @@
 #include <repel/run.hpp>
 
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,7 +13,9 @@
 
 namespace repel {
 
-/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends.
+/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends. One that
+/// cannot be written (a full disk, say) does not end the run: trouble() tells why, the next one is tried in its turn,
+/// and only that at the end throws.
 class Checkpoints {
  public:
   Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
@@ -36,12 +39,21 @@ class Checkpoints {
   template <class State>
   void operator()(const State& state, const StepInfo& info) {
     bandwidth_ = info.bandwidth;
-    if (std::chrono::duration<double>(Clock::now() - last_).count() >= seconds_) save(state);
+    if (std::chrono::duration<double>(Clock::now() - last_).count() < seconds_) return;
+    try {
+      save(state);
+    } catch (const std::exception& error) {
+      trouble_ = error.what();
+      last_ = Clock::now();
+    }
   }
 
   void on_finish(const Report&) {
     if (save_now_) std::exchange(save_now_, nullptr)();
   }
+
+  /// Why the last checkpoint could not be written; empty where it could.
+  const std::string& trouble() const { return trouble_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,10 +63,11 @@ class Checkpoints {
     if (state.step != saved_step_) save_checkpoint(path_, state, settings_, bandwidth_, note_ ? note_() : "");
     saved_step_ = state.step;
     last_ = Clock::now();
+    trouble_.clear();
   }
 
   std::filesystem::path path_;
-  std::string settings_;
+  std::string settings_, trouble_;
   double seconds_, bandwidth_ = 0;
   std::function<std::string()> note_;
   std::function<void()> save_now_;

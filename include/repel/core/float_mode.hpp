@@ -1,0 +1,64 @@
+#pragma once
+
+#if defined(__SSE2__) || defined(_M_X64)
+#include <immintrin.h>
+#define REPEL_HAS_FLOAT_MODE 1
+#endif
+
+// How a thread rounds, and what it does with numbers below the smallest normal one (1.2e-38 in float). It belongs to
+// the thread, so that loops in several threads must be told the mode of the thread that started them
+// (core/parallel.hpp): else bits would depend on the number of threads. Known for x86; elsewhere nothing here has an
+// effect.
+
+namespace repel {
+
+namespace detail {
+
+#ifdef REPEL_HAS_FLOAT_MODE
+inline constexpr bool kHasFloatMode = true;
+inline constexpr unsigned kFloatFlags = 0x3f;          // what has happened so far: not a part of the mode
+inline constexpr unsigned kFlushBits = 0x8000 | 0x40;  // denormal results, and operands, count as 0
+inline unsigned float_mode() { return _mm_getcsr() & ~kFloatFlags; }
+inline void set_float_mode(unsigned mode) { _mm_setcsr((_mm_getcsr() & kFloatFlags) | mode); }
+#else
+inline constexpr bool kHasFloatMode = false;
+inline constexpr unsigned kFlushBits = 0;
+inline unsigned float_mode() { return 0; }
+inline void set_float_mode(unsigned) {}
+#endif
+
+/// While it lives, this thread computes in a given mode.
+class WithFloatMode {
+ public:
+  explicit WithFloatMode(unsigned mode) : before_(float_mode()), changes_(mode != before_) {
+    if (changes_) set_float_mode(mode);
+  }
+  ~WithFloatMode() {
+    if (changes_) set_float_mode(before_);
+  }
+  WithFloatMode(const WithFloatMode&) = delete;
+  WithFloatMode& operator=(const WithFloatMode&) = delete;
+
+ private:
+  unsigned before_;
+  bool changes_;
+};
+
+}  // namespace detail
+
+/// While it lives, numbers below the smallest normal one count as 0 in this thread and in the loops that it starts:
+///
+///   const repel::FlushDenormals flush;
+///   repel::run(sampler, state, 50000);
+///
+/// For long training in function space. What never gets a gradient there (weights of dead units, or of pixels that are
+/// always 0) leaves Adam's averages to decay into such numbers, with which many processors compute very slowly.
+class FlushDenormals {
+ public:
+  FlushDenormals() : mode_(detail::float_mode() | detail::kFlushBits) {}
+
+ private:
+  detail::WithFloatMode mode_;
+};
+
+}  // namespace repel
