@@ -216,6 +216,8 @@ TEST_CASE("CSV tables", "[data]") {
   CHECK(why("1,2\n1,2\n2,inf\n") == "line 3, cell 2 is \"inf\", but must be a number");
   CHECK(why("1,\n1,2\n") == "line 1, cell 2 is \"\", but must be a number");
   CHECK(why("1,-1e999\n1,2\n") == "line 1, cell 2 is \"-1e999\", but must be a number");
+  CHECK(why(",\n1,2\n") == "line 1, cell 1 is \"\", but must be a number");
+  CHECK(data::read_csv(folder.write("t.csv", ",x\n0,2.5\n")).names == std::vector<std::string>{"", "x"});  // an index
   CHECK(why("x,2\n1,2\n") == "line 1, cell 1 is \"x\", but must be a number");
   CHECK(why("1,2\n\"3\",4\n") == "line 2 has a quotation mark, but cells must be plain");
 }

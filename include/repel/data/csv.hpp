@@ -79,20 +79,21 @@ inline Cells read_cells(const char* where, const std::filesystem::path& file, ch
   return cells;
 }
 
-/// Whether a text is meant as a number: nan, inf and what is out of range count, and so does an empty cell.
+/// Whether a text is meant as a number: nan, inf and what is out of range count.
 inline bool looks_like_number(std::string_view text) {
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
   double ignored = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
-  return text.empty() || (error != std::errc::invalid_argument && end == text.data() + text.size());
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
-/// The first row is a header if none of its first `columns` cells looks like a number. One that is neither a header nor
-/// all numbers is a row with a mistake, and refused as that.
+/// The first row is a header if there are words among its first `columns` cells (some may be empty: tables with an
+/// index have that), and none looks like a number. One that is neither a header nor all numbers is a row with a
+/// mistake, and refused as that.
 inline std::vector<std::string> take_header(Cells& cells, std::size_t columns) {
-  const auto& first = cells.rows.front();
-  if (std::any_of(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(columns),
-                  [](const std::string& cell) { return looks_like_number(cell); }))
+  const auto begin = cells.rows.front().begin(), end = begin + static_cast<std::ptrdiff_t>(columns);
+  if (std::any_of(begin, end, [](const std::string& cell) { return looks_like_number(cell); }) ||
+      std::all_of(begin, end, [](const std::string& cell) { return cell.empty(); }))
     return {};
   std::vector<std::string> names = std::move(cells.rows.front());
   cells.rows.erase(cells.rows.begin());
