@@ -4,7 +4,7 @@
 usage: compare.py PROGRAM [--training] [--threads 2] [--rounds 7] [--seconds 0.3] [--pin] [--python /usr/bin/python3]
 
 PROGRAM is built from repel_steps.cpp, or with --training from repel_training.cpp. PyTorch is looked for in --python (on Debian and Ubuntu:
-apt-get install python3-torch). Each row is the median over the rounds; the range is that of single rounds.
+apt-get install python3-torch libopenblas0-pthread; without the latter its matrix products are many times slower). Each row is the median over the rounds; the range is that of single rounds.
 """
 import argparse
 import os
@@ -71,8 +71,10 @@ def main():
 
     here = __file__.rsplit("/", 1)[0] if "/" in __file__ else "."
     if subprocess.run([options.python, "-c", "import torch"], capture_output=True).returncode != 0:
-        sys.exit(f"compare.py: {options.python} has no PyTorch; on Debian and Ubuntu: apt-get install python3-torch")
+        sys.exit(f"compare.py: {options.python} has no PyTorch; on Debian and Ubuntu: apt-get install python3-torch libopenblas0-pthread")
     torch = Peer([options.python, f"{here}/torch_{'training' if options.training else 'steps'}.py", options.threads], options.pin)
+    if "REFERENCE" in torch.greeting:
+        sys.exit("compare.py: PyTorch runs on the reference BLAS, which makes no fair peer; on Debian and Ubuntu: apt-get install libopenblas0-pthread")
     repel = Peer([options.program, options.threads], options.pin)
     print(f"{processor()}, {options.threads} threads{', pinned' if options.pin else ''}; {torch.greeting.removeprefix('ready ')}; "
           f"{options.rounds} rounds of {options.seconds} s, alternating\n")

@@ -75,10 +75,24 @@ def time_steps(step, seconds):
     return statistics.median(times[1:])
 
 
+def blas():
+    """Which library PyTorch's matrix products run in: with the reference one they are many times slower."""
+    torch.ones(64, 64) @ torch.ones(64, 64)  # loads it
+    try:
+        with open("/proc/self/maps") as maps:
+            loaded = maps.read()
+    except OSError:
+        return "an unknown BLAS"
+    for mark, name in (("libmkl", "MKL"), ("openblas", "OpenBLAS"), ("libblis", "BLIS"), ("libblas", "the REFERENCE BLAS")):
+        if mark in loaded:
+            return name
+    return "an unknown BLAS"
+
+
 def serve(stepper):
     """Answers the lines of standard input; stepper(name, dtype, n, d) makes what takes one step."""
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
-    print("ready torch", torch.__version__, "threads", torch.get_num_threads(), flush=True)
+    print(f"ready torch {torch.__version__} on {blas()}, {torch.get_num_threads()} threads", flush=True)
     for line in sys.stdin:
         name, scalar, n, d, seconds = line.split()
         dtype = {"double": torch.float64, "float": torch.float32}[scalar]

@@ -123,7 +123,7 @@ int main(int argc, char** argv) try {
             << '\n';
 
   fashion::require_enough(s, train_set);
-  const repel::FlushDenormals flush;  // on some processors steps of function space are half as fast without
+  const repel::FlushDenormals flush;  // without it late steps in function space are a third slower on some processors
   std::vector<fashion::Evaluation> all;
   std::string table;
   bool good = true;
