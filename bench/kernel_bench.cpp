@@ -1,7 +1,7 @@
 // The inner loops by themselves, each beside the loop that sets its limit, alternately in the same run:
 //   exp          exp_minus beside Eigen's exp; items per second
 //   L1 distance  beside the same loop with the coordinates loaded and added up, and nothing else
-//   L1 pull      likewise
+//   L1 gradients likewise, for their sums
 
 #include "roofline.hpp"
 
@@ -17,7 +17,6 @@ using repel::Index;
 
 /// Loads and adds, and nothing else.
 struct LoadAndAdd {
-  static constexpr int slope_factor = 1;
   template <class Array>
   static const Array& term(const Array& difference) {
     return difference;
@@ -65,7 +64,7 @@ void exponential(benchmark::State& bench) {
 
 template <class Scalar>
 void l1_distances(benchmark::State& bench) {
-  repel::detail::Points<Scalar> points;
+  repel::detail::PackedPoints<Scalar> points;
   points.assign(repel::normal<Scalar>(static_cast<Index>(bench.range(1)), static_cast<Index>(bench.range(0)), 1));
   repel::Matrix<Scalar> parts, out;
   beside(
@@ -74,23 +73,24 @@ void l1_distances(benchmark::State& bench) {
 }
 
 template <class Scalar>
-void l1_pull(benchmark::State& bench) {
+void l1_gradients(benchmark::State& bench) {
   const auto n = static_cast<Index>(bench.range(0)), d = static_cast<Index>(bench.range(1));
-  repel::detail::Points<Scalar> points;
+  repel::detail::PackedPoints<Scalar> points;
   points.assign(repel::normal<Scalar>(d, n, 1));
   const repel::Matrix<Scalar> a = repel::normal<Scalar>(n, n, 2);
-  repel::Matrix<Scalar> room, out(d, n);
-  const auto factor = [](Index) { return Scalar(1); };
+  repel::Matrix<Scalar> scratch, out(d, n);
   beside(
-      bench, "of_load_and_add", [&] { repel::detail::pull<repel::Manhattan>(points, points, a, factor, room, out); },
+      bench, "of_load_and_add",
+      [&] { repel::detail::gradient_sums<repel::Manhattan, Scalar>(points, points, a, {}, scratch, out); },
       [&] {
         // The same panels, loaded and added up in registers.
         constexpr Index panel = 4 * repel::detail::kChunk<Scalar>;
         using Panel = Eigen::Array<Scalar, panel, 1>;
-        room.resize(panel * n, repel::detail::thread_slots());
-        repel::detail::parallel_for((d + panel - 1) / panel, static_cast<double>(panel * n * n),
+        const Index slots = repel::detail::thread_slots();
+        scratch.resize(panel * n, slots);
+        repel::detail::parallel_for((d + panel - 1) / panel, static_cast<double>(panel * n * n), slots,
                                     [&](Index p, Index slot) {
-                                      Scalar* const packed = room.col(slot).data();
+                                      Scalar* const packed = scratch.col(slot).data();
                                       const Index rows = std::min(panel, d - p * panel);
                                       for (Index i = 0; i < n; ++i)
                                         std::copy_n(&points.columns(p * panel, i), rows, packed + i * panel);
@@ -113,8 +113,8 @@ void l1_pull(benchmark::State& bench) {
   for (const auto& [n, d] : {std::pair{50, 2701}, {1000, 1000}}) {
     add("l1_distances/double", l1_distances<double>)->ArgNames({"n", "d"})->Args({n, d});
     add("l1_distances/float", l1_distances<float>)->ArgNames({"n", "d"})->Args({n, d});
-    add("l1_pull/double", l1_pull<double>)->ArgNames({"n", "d"})->Args({n, d});
-    add("l1_pull/float", l1_pull<float>)->ArgNames({"n", "d"})->Args({n, d});
+    add("l1_gradients/double", l1_gradients<double>)->ArgNames({"n", "d"})->Args({n, d});
+    add("l1_gradients/float", l1_gradients<float>)->ArgNames({"n", "d"})->Args({n, d});
   }
   return true;
 }();

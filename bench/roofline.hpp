@@ -14,6 +14,9 @@ namespace bench {
 using repel::Index;
 using Clock = std::chrono::steady_clock;
 
+/// Benchmarks use all cores.
+[[maybe_unused]] inline const bool all_cores = (repel::set_threads(0), true);
+
 inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 inline double median(std::vector<double> values) {

@@ -12,9 +12,6 @@
 #include <string>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -80,7 +77,7 @@ int main(int argc, char** argv) try {
     }
   }
   using namespace repel;
-  const std::vector<std::pair<std::string, Measure>> rules = {{"Map", measure(Map{})},
+  const std::vector<std::pair<std::string, Measure>> rules = {{"PlainEnsemble", measure(PlainEnsemble{})},
                                                               {"Svgd", measure(Svgd{})},
                                                               {"Kde", measure(Wgd{Kde{}})},
                                                               {"Blob", measure(Wgd{Blob{}})},
@@ -111,26 +108,6 @@ int main(int argc, char** argv) try {
   run({{50, 2}, {50, 8}, {50, 16}, {50, 17}, {50, 50}, {50, 200}, {50, 1000}, {50, 5000}, {50, 20000}, {50, 100000}},
       false);
   table.write(out);
-#ifdef _OPENMP
-  example::Table threads({"rule", "n", "d", "one_thread", "two_threads", "ratio"});
-  for (const auto& [name, rule] : rules)
-    for (const auto& [n, d] : std::vector<std::pair<Index, Index>>{{500, 2}, {5000, 2}, {1000, 100}, {1000, 1000}}) {
-      if (n == 5000 && (name == "Sge" || name == "Ssge")) continue;
-      std::vector<double> ratios, ones, twos;
-      for (int round = 0; round < 5; ++round) {  // alternating, so that both see the same machine
-        omp_set_num_threads(1);
-        ones.push_back(rule(n, d).seconds);
-        omp_set_num_threads(2);
-        twos.push_back(rule(n, d).seconds);
-        ratios.push_back(ones.back() / twos.back());
-      }
-      const auto middle = [](std::vector<double>& v) { return std::sort(v.begin(), v.end()), v[v.size() / 2]; };
-      threads.add({name, std::to_string(n), std::to_string(d), example::detail::number(middle(ones)),
-                   example::detail::number(middle(twos)), example::fixed(middle(ratios), 2)});
-    }
-  std::cout << threads.aligned();
-  example::write_file(out / "threads.csv", threads.csv());
-#endif
   example::write_file(out / "scaling.dat", data);
   std::string script =
       "set terminal pngcairo size 1200,900 font 'DejaVu Sans,11'\nset output 'scaling.png'\nset multiplot layout 2,2\n"

@@ -1,11 +1,10 @@
 // One whole step (target, rule, optimiser) of every update rule, over sizes from toy to large, and how close it comes
 // to what the machine can do (roofline.hpp):
 //   of_roofline   the time that the step's unavoidable arithmetic and memory traffic takes at the machine's rates, over
-//   the
-//                 time the step takes; in it the median is a pass that could be avoided, and so are the solver's
+//                 the time the step takes; in it the median is a pass that could be avoided, and so are the solver's
 //                 iterations
 //   of_exp        the time of its n²/2 exponentials alone, over the time the step takes
-//   bytes         held by the state: particles, optimiser and all buffers
+//   bytes         held by state and sampler: particles, optimiser and all buffers
 
 #include "roofline.hpp"
 
@@ -38,7 +37,7 @@ double bytes_in_use() {
 #endif
 }
 
-enum class Kind { map, kde, svgd, blob, sge, ssge };
+enum class Kind { plain, kde, svgd, blob, sge, ssge };
 
 template <class Scalar>
 Work work_of(Kind kind, Index count, Index dim) {
@@ -46,12 +45,12 @@ Work work_of(Kind kind, Index count, Index dim) {
   Work work;
   work.bytes = 12 * n * d * sizeof(Scalar);  // the target, the rule, and Adam with its two averages
   if (work.bytes < 8e6) work.bytes = 0;      // it stays in the caches
-  if (kind == Kind::map) return work;
+  if (kind == Kind::plain) return work;
   const bool few = dim <= 16;
   work.exps = pairs;
   work.flops =
-      3 * d * pairs + (few ? 4 * d * pairs : 2 * n * n * d);       // distances and the pull, on both sides of a pair
-  if (kind == Kind::svgd && few) work.flops += 4 * d * pairs;      // else one product does both
+      3 * d * pairs + (few ? 4 * d * pairs : 2 * n * n * d);   // distances and gradient sums, on both sides of a pair
+  if (kind == Kind::svgd && few) work.flops += 4 * d * pairs;  // else one product does both
   if (kind == Kind::blob && few) work.exps *= 2, work.flops *= 2;  // K is not kept
   if (kind == Kind::sge) work.flops += n * n * n / 3 + 2 * n * n * std::min(n, d);
   if (kind == Kind::ssge) work.flops += n * n * n / 3 + 4 * n * n * std::min(n, d);
@@ -121,7 +120,7 @@ void add(const std::string& name, const Rule& rule, Kind kind, bool large) {
 template <class Scalar>
 void add_all(const std::string& scalar) {
   using namespace repel;
-  add<Scalar>("Map/" + scalar, Map{}, Kind::map, true);
+  add<Scalar>("PlainEnsemble/" + scalar, PlainEnsemble{}, Kind::plain, true);
   add<Scalar>("Svgd/" + scalar, Svgd{}, Kind::svgd, true);
   add<Scalar>("Kde/" + scalar, Wgd{Kde{}}, Kind::kde, true);
   add<Scalar>("Sge/" + scalar, Wgd{Sge{}}, Kind::sge, false);  // beyond 4096 particles: see scaling.cpp

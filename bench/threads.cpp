@@ -1,6 +1,6 @@
-// How much faster a step is with several threads than with one, measured alternately, and beside it how much the
-// machine itself gives: the same ratio for work that shares nothing, exponentials of numbers in each core's nearest
-// cache. On a shared machine that is often less than the number of cores.
+// The speed-up of a step with several threads, next to that of as many independent loops: exponentials of numbers in
+// each core's nearest cache, which share nothing. Both are measured alternately. On a shared machine even the latter is
+// often less than the number of cores.
 
 #include "roofline.hpp"
 
@@ -13,10 +13,6 @@
 #include <utility>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 namespace {
 
 using repel::Index;
@@ -26,14 +22,6 @@ double seconds(const Step& step) {
   const auto start = bench::Clock::now();
   step();
   return bench::since(start);
-}
-
-void use_threads(int count) {
-#ifdef _OPENMP
-  omp_set_num_threads(count);
-#else
-  (void)count;
-#endif
 }
 
 /// Exponentials in `pieces` pieces that share nothing.
@@ -115,9 +103,9 @@ int main(int argc, char** argv) try {
     const Step step = c.make(c.n, c.d);
     std::vector<double> one, several, ratios, own_ratios;
     for (int r = -1; r < rounds; ++r) {
-      use_threads(1);
+      repel::set_threads(1);
       const double a = seconds(step), own_a = seconds(own);
-      use_threads(threads);
+      repel::set_threads(threads);
       const double b = seconds(step), own_b = seconds(own);
       if (r < 0) continue;  // the first steps allocate
       one.push_back(a), several.push_back(b), ratios.push_back(a / b), own_ratios.push_back(own_a / own_b);

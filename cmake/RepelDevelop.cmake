@@ -2,7 +2,6 @@
 
 option(REPEL_WERROR "Treat warnings in repel's own programs as errors" ON)
 option(REPEL_TUNE "Compile repel's own programs for this machine's vector units" OFF)
-option(REPEL_OPENMP "Compile repel's own programs with OpenMP" ON)
 option(REPEL_SANITIZE "Compile repel's own programs with the address and undefined behaviour sanitizers" OFF)
 
 add_library(repel_develop INTERFACE)
@@ -13,13 +12,6 @@ target_compile_options(repel_develop INTERFACE -Wall -Wextra -Wpedantic -Wconver
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees overruns inside Eigen's fixed-size products that are not there.
   target_compile_options(repel_develop INTERFACE -Wno-array-bounds)
-endif()
-
-if(REPEL_OPENMP)
-  find_package(OpenMP COMPONENTS CXX)
-  if(OpenMP_CXX_FOUND)
-    target_link_libraries(repel_develop INTERFACE OpenMP::OpenMP_CXX)
-  endif()
 endif()
 
 find_package(ZLIB) # for compressed data files

@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
 
   const Eigen::MatrixXd start = repel::normal(2, options.particles, options.seed, std::sqrt(3.0));
   const auto results =
-      example::run_methods(options, grad_log_posterior, repel::Rbf{repel::FixedBandwidth{0.5}}, start, 0.1);
+      example::run_methods(options, repel::AnyTarget<double>(grad_log_posterior), /*h=*/0.5, start, 0.1);
 
   // Many exact draws, to compare with.
   Eigen::MatrixXd exact = repel::normal(2, 1'000'000, options.seed);

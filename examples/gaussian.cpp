@@ -25,8 +25,7 @@ int main(int argc, char** argv) try {
   };
 
   const Eigen::MatrixXd start = repel::normal(2, options.particles, options.seed, std::sqrt(3.0));
-  const auto results =
-      example::run_methods(options, grad_log_posterior, repel::Rbf{repel::MedianBandwidth{}}, start, 0.1);
+  const auto results = example::run_methods(options, repel::AnyTarget<double>(grad_log_posterior), /*h=*/0, start, 0.1);
 
   example::Table table(
       {"method", "steps", "seconds", "us_per_step", "mean_x", "mean_y", "cov_xx", "cov_xy", "cov_yy", "bandwidth"});

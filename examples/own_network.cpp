@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
   const Waves model{x, x.array().sin() + 0.1 * (31 * x.array()).cos()};
   auto sampler = repel::function_space(model, repel::Wgd{repel::Kde{}}, repel::Adam{.learning_rate = 0.01});
   auto state = sampler.init(repel::normal(3 * model.units, o.particles, o.seed));
-  repel::run(sampler, state, o.steps, repel::ProgressBar{"fWGD"}, repel::StopOnInterrupt{});
+  (void)repel::run(sampler, state, o.steps, repel::ProgressBar{"fWGD"}, repel::StopOnInterrupt{});
   const MatrixXd f = model.at(grid, state.particles).transpose();  // a row per particle
   const RowVectorXd mean = f.colwise().mean(), sd = (f.rowwise() - mean).colwise().norm() / std::sqrt(f.rows());
   example::Table table({"x", "mean", "sd"});

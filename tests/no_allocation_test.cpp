@@ -64,9 +64,8 @@ void check_networks() {
   check_steps("an implicit prior", function_space(posterior.functions(), Svgd{}), w);
   check_steps("an implicit prior by KDE", function_space(posterior.functions(ImplicitPrior{Kde{}}), Svgd{}), w);
   check_steps("a Gaussian process on further points",
-              function_space(posterior.functions(GpPrior{Rbf{FixedBandwidth{1.0}}}, UniformPoints{{-1, -1}, {1, 1}, 4},
-                                                 Look::probabilities),
-                             Svgd{}),
+              function_space(posterior.functions(GpPrior{Rbf{FixedBandwidth{1.0}}}, UniformPoints{{-1, -1}, {1, 1}, 4}),
+                             Svgd{}, Adam{}, view::Probabilities{view::AddedPoints{}}),
               w);
   const Bnn all(network, likelihood, NormalPrior{1.0}, x, labels);
   check_steps("HMC", HmcSampler(all.target(), Hmc{.warmup = 0}), w);
@@ -77,7 +76,7 @@ void check_networks() {
 int main() {
   using namespace repel;
   for (const Eigen::MatrixXd& x : {normal(2, 30, 1), normal(20, 30, 1)}) {  // both layouts of the particles
-    check("Map", Map{}, Sgd{.momentum = 0.9, .nesterov = true}, x);
+    check("PlainEnsemble", PlainEnsemble{}, Sgd{.momentum = 0.9, .nesterov = true}, x);
     check("Svgd", Svgd{Rbf{}}, Adam{}, x);
     check("Kde", Wgd{Kde{Laplace{PairMedianBandwidth{}}}}, AdaGrad{}, x);
     check("Sge", Wgd{Sge{Imq{}}}, RmsProp{}, x);

@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace recovery_test {
+
 // Samplers against posteriors whose truth is known. Mean within 0.02 and (co)variance within 0.05 of the method's
 // fixed point, the tolerances that Pyro holds its own SVGD to. The fixed points:
 //
@@ -74,7 +76,7 @@ TEST_CASE("the rules recover a 2-D Gaussian", "[recovery]") {
   const double b = 0.5 * blob.bandwidth;
   const Eigen::Array2d v = axes.eigenvalues().array(), s = (v + (v.square() + 4 * b * v).sqrt()) / 2 - b;
   check("Blob", blob, axes.eigenvectors() * s.matrix().asDiagonal() * axes.eigenvectors().transpose());
-  check("MAP", sample(target, repel::Map{}, 2, 20), Eigen::Matrix2d::Zero());
+  check("MAP", sample(target, repel::PlainEnsemble{}, 2, 20), Eigen::Matrix2d::Zero());
 }
 
 TEST_CASE("the rules recover a Gamma-Poisson posterior in log space", "[recovery]") {
@@ -93,3 +95,5 @@ TEST_CASE("the rules recover a Gamma-Poisson posterior in log space", "[recovery
   check("SGE", repel::Wgd{repel::Sge{}});
   check("SSGE", repel::Wgd{repel::Ssge{}});
 }
+
+}  // namespace recovery_test

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+namespace run_test {
+
 using repel::Index;
 using repel::Report;
 using repel::StepInfo;
@@ -73,13 +75,28 @@ TEST_CASE("observers see every step, and true stops", "[run]") {
   CHECK(report.message == "stopped by an observer after step 7");
 }
 
+TEST_CASE("a gradient that was never written is told from one that is not finite", "[run]") {
+  const auto message = [](auto target) {
+    auto sampler = repel::weight_space(target, repel::PlainEnsemble{});
+    auto state = sampler.init(repel::normal(2, 3, 1));
+    const Report report = repel::run(sampler, state, 5);
+    CHECK(report.steps == 0);
+    return report.message;
+  };
+  const std::string never = "particle 0 has a gradient that was never written: the target must write all of g";
+  CHECK_THAT(message([](const auto& w, auto g) { g = -w; }), contains(never));  // a copy of g
+  CHECK_THAT(message([](const auto& w, auto& g) { g.row(0) = -w.row(0); }), contains(never));
+  CHECK_THAT(message([](const auto& w, auto& g) { g = w / 0.0 - w / 0.0; }), contains("that is not finite"));
+  CHECK_THAT(message([](const auto&, auto& g) { g.setConstant(std::nan("")); }), contains("that is not finite"));
+}
+
 TEST_CASE("a run stops at a step that is not finite and says where", "[run]") {
   auto sampler = repel::weight_space(
       [n = 0](const auto& w, auto& g) mutable {
         g = -w;
         if (++n == 4) g(0, 2) = std::nan("");
       },
-      repel::Map{});
+      repel::PlainEnsemble{});
   auto state = sampler.init(repel::normal(2, 5, 1));
   Index seen = 0;
   const Report report = repel::run(sampler, state, 100, [&](const auto&, const auto&) { ++seen; });
@@ -88,13 +105,14 @@ TEST_CASE("a run stops at a step that is not finite and says where", "[run]") {
   CHECK(seen == 3);
   CHECK(state.step == 3);
   CHECK_THAT(report.message, contains("stopped at step 4: particle 2"));
+  CHECK_THAT(report.message, contains("has a gradient of the log posterior that is not finite"));
 }
 
 TEST_CASE("an observer by reference is told of start and end as well, and of the end once", "[run]") {
   Counts counts;
   auto sampler = make_sampler();
   auto state = sampler.init(repel::normal(2, 5, 1));
-  repel::run(sampler, state, 5, std::ref(counts));
+  CHECK(repel::run(sampler, state, 5, std::ref(counts)).finished());
   CHECK(counts.starts == 1);
   CHECK(counts.steps == 5);
   CHECK(counts.ends == 1);
@@ -154,7 +172,7 @@ TEST_CASE("StopOnInterrupt gives the program its handler back, however the run e
     CHECK(outer_signals == before + 1);
     std::signal(signal, count);
   };
-  repel::run(sampler, state, 2, repel::StopOnInterrupt{}, repel::StopOnInterrupt{});
+  CHECK(repel::run(sampler, state, 2, repel::StopOnInterrupt{}, repel::StopOnInterrupt{}).finished());
   raise_is_seen_outside();
   repel::StopOnInterrupt named;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -187,7 +205,9 @@ TEST_CASE("Trace keeps the chosen figures", "[run][observe]") {
                      repel::Figure{"mean x", [](const auto& s, const auto&) { return s.particles.row(0).mean(); }}};
   trace.every(2);
   std::vector<double> h;
-  repel::run(sampler, state, 6, trace, [&](const auto&, const StepInfo& info) { h.push_back(info.bandwidth); });
+  CHECK(repel::run(sampler, state, 6, trace, [&](const auto&, const StepInfo& info) {
+          h.push_back(info.bandwidth);
+        }).finished());
   CHECK(trace.steps() == std::vector<Index>{2, 4, 6});
   CHECK(trace.column("bandwidth") == std::vector<double>{h[1], h[3], h[5]});
   CHECK(trace.column("mean x").back() == state.particles.row(0).mean());
@@ -223,17 +243,21 @@ TEST_CASE("Trace keeps the chosen figures", "[run][observe]") {
 TEST_CASE("ProgressBar keeps quiet about short runs in a file, and says why a run ended early", "[run][observe]") {
   auto sampler = make_sampler();
   auto state = sampler.init(repel::normal(2, 5, 1));
-  CHECK(printed([&](std::FILE* file) { repel::run(sampler, state, 50, repel::ProgressBar{"demo", file}); }).empty());
+  CHECK(printed([&](std::FILE* file) {
+          (void)repel::run(sampler, state, 50, repel::ProgressBar{"demo", file});
+        }).empty());
   const std::string text = printed([&](std::FILE* file) {
-    repel::run(sampler, state, 50, repel::ProgressBar{"demo", file},
-               repel::StopWhen([](const auto&, const StepInfo& info) { return info.step >= 60; }));
+    (void)repel::run(sampler, state, 50, repel::ProgressBar{"demo", file},
+                     repel::StopWhen([](const auto&, const StepInfo& info) { return info.step >= 60; }));
   });
   CHECK_THAT(text, contains("demo:  60%  60/100 steps"));
   CHECK_THAT(text, contains("demo: stopped by an observer after step 60"));
   CHECK_THAT(text, !contains("\r"));
   const std::string remarked = printed([&](std::FILE* file) {
-    repel::run(sampler, state, 50, repel::ProgressBar("demo", file).with_remark([] { return "loss 0.5"; }),
-               repel::StopWhen([](const auto&, const auto&) { return true; }));
+    (void)repel::run(sampler, state, 50, repel::ProgressBar("demo", file).with_remark([] { return "loss 0.5"; }),
+                     repel::StopWhen([](const auto&, const auto&) { return true; }));
   });
   CHECK_THAT(remarked, contains("  loss 0.5\n"));
 }
+
+}  // namespace run_test

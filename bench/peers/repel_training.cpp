@@ -30,7 +30,7 @@ peers::Setup training(const std::string& method) {
     if (method == "kde-WGD") return steps_of(repel::weight_space(posterior.target(), repel::Wgd{repel::Kde{}}, adam));
     if (method == "kde-fWGD")
       return steps_of(repel::function_space(posterior.functions(repel::FlatPrior{}), repel::Wgd{repel::Kde{}}, adam));
-    return steps_of(repel::weight_space(posterior.target(), repel::Map{}, adam));  // DE
+    return steps_of(repel::weight_space(posterior.target(), repel::PlainEnsemble{}, adam));  // DE
   };
 }
 

@@ -13,10 +13,6 @@
 #include <string>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 namespace peers {
 
 /// Takes one step.
@@ -38,13 +34,8 @@ inline double time_steps(const Step& step, double seconds) {
 
 /// `setups` by name and scalar, as in "Svgd double".
 inline void serve(int argc, char** argv, const std::map<std::string, Setup>& setups) {
-  int threads = 1;
-#ifdef _OPENMP
-  threads = argc > 1 ? std::stoi(argv[1]) : 2;
-  omp_set_num_threads(threads);
-#else
-  (void)argc, (void)argv;
-#endif
+  const int threads = argc > 1 ? std::stoi(argv[1]) : 2;
+  repel::set_threads(threads);
   std::cout << "ready repel threads " << threads << std::endl;
   std::string name, scalar;
   repel::Index n = 0, d = 0;

@@ -12,12 +12,7 @@
 
 namespace example {
 
-/// Writes a whole file or leaves the old one as it was: a half-written file never replaces a good one.
-inline void write_file(const std::filesystem::path& path, const std::string& text) {
-  repel::detail::AtomicFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
+using repel::write_file;
 
 /// A table for people (aligned, on the terminal) and for programs (CSV).
 class Table {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "look.hpp"
+#include "network_samplers.hpp"
 #include "options.hpp"
+#include "view.hpp"
 
 #include <repel/bnn.hpp>
 #include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,7 +31,7 @@ struct NetworkOptions : Options {
   double gp_length = 1;
   double gp_variance = 1;
   long prior_draws = 0;
-  std::string look = "outputs";
+  std::string view = "outputs";
   std::string points = "batch";
   long extra = 32;
   double box_low = 0, box_high = 0;  ///< of the extra points
@@ -58,13 +58,13 @@ struct NetworkOptions : Options {
                    "Functions drawn per step by the implicit prior; 0: as many as particles")
         ->capture_default_str()
         ->group(functions);
-    app.add_option("--look", look, kLookHelp)->check(CLI::IsMember(kLooks))->capture_default_str()->group(functions);
+    app.add_option("--view", view, kViewHelp)->check(CLI::IsMember(kViews))->capture_default_str()->group(functions);
     app.add_option("--points", points, "Where functions are compared: batch, or batch and more: uniform or noise")
         ->check(CLI::IsMember({"batch", "uniform", "noise"}))
         ->capture_default_str()
         ->group(functions);
     app.add_option("--extra", extra, "Number of uniform points")->capture_default_str()->group(functions);
-    app.add_flag("--extra-only", extra_only, "The kernel looks at the further points only")->group(functions);
+    app.add_flag("--extra-only", extra_only, "The kernel sees the further points only")->group(functions);
     app.add_option("--driving", driving,
                    "A factor on the posterior's gradient in all methods but HMC; the authors' code has "
                    "the number of particles")
@@ -112,7 +112,6 @@ struct ChosenPoints {
   std::string name;
   repel::UniformPoints uniform{};
   repel::NoisyPoints noise{};
-  bool beside_batch = true;
 
   void check(repel::Index inputs) const {
     if (name == "uniform") uniform.check(inputs);
@@ -135,60 +134,10 @@ struct Ensemble {
   double seconds;
 };
 
-// The posterior behind plain functions: the samplers then need not know its likelihood, and are compiled once for both
-// examples. They are also the contract between a sampler and a user's model, spelled out.
-
-template <class Scalar>
-struct AnyTarget {
-  using M = repel::Matrix<Scalar>;
-  std::function<void(repel::Index)> begin;
-  std::function<void(const M&, M&)> gradient;
-  std::function<void(const M&, Eigen::VectorXd&)> density;
-
-  template <class Target>
-  explicit AnyTarget(Target target) {
-    const auto shared = std::make_shared<Target>(std::move(target));
-    begin = [shared](repel::Index step) { shared->begin_step(step); };
-    gradient = [shared](const M& w, M& g) { (*shared)(w, g); };
-    density = [shared](const M& w, Eigen::VectorXd& values) { shared->log_density(w, values); };
-  }
-  void begin_step(repel::Index step) { begin(step); }
-  void operator()(const M& w, M& g) { gradient(w, g); }
-  void log_density(const M& w, Eigen::VectorXd& values) { density(w, values); }
-};
-
-struct AnyModel {
-  using M = repel::Matrix<float>;
-  repel::Index outputs, looks;
-  std::function<void(repel::Index)> begin;
-  std::function<void(const M&, M&)> predict_, score_, look_;
-  std::function<void(const M&, const M&, M&)> pullback_, look_back_;
-
-  template <class Model>
-  explicit AnyModel(Model model) : outputs(model.output_dim()), looks(model.look_dim()) {
-    const auto shared = std::make_shared<Model>(std::move(model));
-    begin = [shared](repel::Index step) { shared->begin_step(step); };
-    predict_ = [shared](const M& w, M& f) { shared->predict(w, f); };
-    score_ = [shared](const M& f, M& g) { shared->score(f, g); };
-    pullback_ = [shared](const M& w, const M& v, M& out) { shared->pullback(w, v, out); };
-    look_ = [shared](const M& f, M& z) { shared->look(f, z); };
-    look_back_ = [shared](const M& f, const M& v, M& out) { shared->look_back(f, v, out); };
-  }
-  repel::Index output_dim() const { return outputs; }
-  repel::Index look_dim() const { return looks; }
-  void begin_step(repel::Index step) { begin(step); }
-  void predict(const M& w, M& f) { predict_(w, f); }
-  void score(const M& f, M& g) { score_(f, g); }
-  void pullback(const M& w, const M& v, M& out) { pullback_(w, v, out); }
-  void look(const M& f, M& z) { look_(f, z); }
-  void look_back(const M& f, const M& v, M& out) { look_back_(f, v, out); }
-};
-
 /// What run_network_methods needs to know of a posterior.
 struct Problem {
-  std::function<AnyTarget<float>()> target;                        ///< a fresh one for every method
-  std::function<AnyModel()> functions;                             ///< the same
-  AnyTarget<double> whole;                                         ///< for HMC, on all data
+  NetworkPosterior posterior;                                      ///< for the particle methods
+  repel::AnyTarget<double> whole;                                  ///< for HMC, on all data
   repel::Matrix<float> start;                                      ///< the initial particles
   Eigen::MatrixXd chains;                                          ///< and chains
   std::function<Eigen::MatrixXd(const Eigen::MatrixXd&)> outputs;  ///< of weights, on a grid
@@ -201,13 +150,16 @@ Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, cons
   const auto inputs = static_cast<std::size_t>(whole.network().inputs());
   const ChosenPrior prior{
       o.prior, {Ssge{}, o.prior_draws}, {Rbf{FixedBandwidth{2 * o.gp_length * o.gp_length}}, o.gp_variance, 1e-2}};
-  const ChosenPoints points{o.points,
-                            {std::vector<double>(inputs, o.box_low), std::vector<double>(inputs, o.box_high), o.extra},
-                            {1.0},
-                            !o.extra_only};
-  const Look look = look_of(o.look);
-  return {[=] { return AnyTarget<float>(posterior.target()); },
-          [=] { return AnyModel(posterior.functions(prior, points, look)); },
+  const ChosenPoints points{
+      o.points, {std::vector<double>(inputs, o.box_low), std::vector<double>(inputs, o.box_high), o.extra}, {1.0}};
+  const auto functions = [=] {
+    if constexpr (Posterior32::has_probabilities)
+      if (o.view == "probability-space") return AnyModel<float>(posterior.probability_functions(prior, points));
+    return AnyModel<float>(posterior.functions(prior, points));
+  };
+  return {{[=] { return AnyTarget<float>(posterior.target()); },
+           functions,
+           {.probabilities = o.view == "probabilities", .added_only = o.extra_only}},
           AnyTarget<double>(whole.target()),
           posterior.prior_draws(o.particles, o.seed),
           whole.prior_draws(o.hmc.chains, o.seed),

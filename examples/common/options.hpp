@@ -1,5 +1,7 @@
 #pragma once
 
+#include <repel/core/threads.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
@@ -23,11 +25,12 @@ struct Options {
   std::uint64_t seed = 42;
   long particles = 0;
   long steps = 0;
+  long threads = 0;
   std::vector<std::string> methods;
 };
 
-/// Reads the command line shared by the examples; `more` may add options of its own. Gives an exit code where the
-/// program should end at once.
+/// Reads the command line shared by the examples; `more` may add options of its own. Gives an exit code if the program
+/// should end at once.
 inline std::optional<int> parse(int argc, char** argv, const std::string& about, const std::string& name,
                                 const Setting& quick, const Setting& paper, const std::vector<std::string>& methods,
                                 Options& options, const std::function<void(CLI::App&)>& more = {}) {
@@ -49,12 +52,16 @@ inline std::optional<int> parse(int argc, char** argv, const std::string& about,
       ->delimiter(',')
       ->check(CLI::IsMember(methods))
       ->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads; 0: as many as there are cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   if (more) more(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
+  repel::set_threads(options.threads);
   const Setting& chosen = options.paper ? paper : quick;
   if (options.particles == 0) options.particles = chosen.particles;
   if (options.steps == 0) options.steps = chosen.steps;

@@ -1,7 +1,7 @@
 // The paper's table on FashionMNIST, with MNIST as data from elsewhere: ten ways to train an ensemble, and every figure
 // of the table.
 
-#include "../common/look.hpp"
+#include "../common/view.hpp"
 #include "report.hpp"
 #include "training.hpp"
 
@@ -74,7 +74,7 @@ int main(int argc, char** argv) try {
       ->delimiter(',')
       ->check(CLI::IsMember(fashion::kMethods))
       ->capture_default_str();
-  app.add_option("--look", s.look, example::kLookHelp)->check(CLI::IsMember(example::kLooks))->capture_default_str();
+  app.add_option("--view", s.view, example::kViewHelp)->check(CLI::IsMember(example::kViews))->capture_default_str();
   app.add_option("--init", s.init, "Where members start: as PyTorch initialises layers, or at draws from the prior")
       ->check(CLI::IsMember({"pytorch", "prior"}))
       ->capture_default_str();
@@ -94,8 +94,13 @@ int main(int argc, char** argv) try {
   app.add_option("--checkpoint-seconds", s.checkpoint_seconds, "Seconds between checkpoints")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  long threads = 0;
+  app.add_option("--threads", threads, "Threads; 0: as many as there are cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_flag("--resume", s.resume, "Go on with the run in the --out folder");
   CLI11_PARSE(app, argc, argv);
+  repel::set_threads(threads);
   s.members = members > 0 ? members : paper ? 50 : 5;
   s.steps = steps > 0 ? steps : paper ? 50000 : 200;
   if (train_count < 0) train_count = paper ? 0 : 10000;
@@ -123,7 +128,6 @@ int main(int argc, char** argv) try {
             << '\n';
 
   fashion::require_enough(s, train_set);
-  const repel::FlushDenormals flush;  // without it late steps in function space are a third slower on some processors
   std::vector<fashion::Evaluation> all;
   std::string table;
   bool good = true;

@@ -26,7 +26,7 @@ function(table folder out)
   set(${out} "${rows}" PARENT_SCOPE)
 endfunction()
 
-run(all --steps 20 --look probabilities)
+run(all --steps 20 --view probabilities)
 foreach(file table.md table.csv summary.csv roc.gp reliability.gp histograms.gp votes.gp checkpoints/DE-42)
   if(NOT EXISTS ${WORK}/all/${file})
     message(FATAL_ERROR "fashion_mnist wrote no ${file}")

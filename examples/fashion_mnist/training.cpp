@@ -1,7 +1,7 @@
 #include "training.hpp"
 
 #include "../common/files.hpp"
-#include "../common/networks.hpp"
+#include "../common/network_samplers.hpp"
 
 #include <repel/bnn.hpp>
 #include <repel/checkpoint.hpp>
@@ -15,6 +15,7 @@
 #include <functional>
 #include <iostream>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,7 @@ const repel::Mlp& network() {
   return mlp;
 }
 
-using Posterior = repel::Bnn<float, repel::CategoricalLikelihood, repel::ParticleNormalPrior>;
+using Posterior = repel::Bnn<repel::Mlp, repel::CategoricalLikelihood, repel::ParticleNormalPrior, float>;
 
 /// A prior scale per member, dealt out in turn; one for all but the hyper-deep ensemble.
 Posterior posterior_of(const Settings& s, const std::vector<double>& scales, const Images& data, std::uint64_t seed) {
@@ -57,11 +58,12 @@ std::string identity_of(const Settings& s, const std::string& method, std::uint6
     return std::string_view(reinterpret_cast<const char*>(matrix.data()),
                             sizeof(*matrix.data()) * static_cast<std::size_t>(matrix.size()));
   };
-  return repel::detail::words(method, ", ", s.members, " members, batch ", s.batch, ", ", s.init, " init",
-                              s.init == "prior" ? " of sd " + exact(s.prior_sd) : "", ", rate ",
-                              exact(learning_rate(s, method)), ", seed ", seed, ", ", data.inputs.cols(),
-                              " pictures with checksum ", repel::detail::checksum(bytes(data.inputs)), "+",
-                              repel::detail::checksum(bytes(data.labels)));
+  std::ostringstream text;
+  text << method << ", " << s.members << " members, batch " << s.batch << ", " << s.init << " init"
+       << (s.init == "prior" ? " of sd " + exact(s.prior_sd) : "") << ", rate " << exact(learning_rate(s, method))
+       << ", seed " << seed << ", " << data.inputs.cols() << " pictures with checksum "
+       << repel::checksum(bytes(data.inputs)) << "+" << repel::checksum(bytes(data.labels));
+  return text.str();
 }
 
 /// Loss on some training data and accuracy on some test data, for the eye: afresh every few seconds, since it takes as
@@ -74,7 +76,7 @@ class Glance {
     const auto now = std::chrono::steady_clock::now();
     if (!text_.empty() && now - last_ < std::chrono::seconds(5)) return text_;
     try {
-      text_ = look(members);
+      text_ = evaluate(members);
     } catch (const std::invalid_argument&) {  // a step that is not finite ends the run; looking at it must not
       text_ = "outputs out of range";
     }
@@ -83,7 +85,7 @@ class Glance {
   }
 
  private:
-  std::string look(const Matrix<float>& members) const {
+  std::string evaluate(const Matrix<float>& members) const {
     const double loss = repel::metrics::nll_of_logits(logits(members, train_.inputs), kClasses, train_.labels);
     const double right = repel::metrics::accuracy(predict(logits(members, test_.inputs)).probabilities, test_.labels);
     return "loss " + example::fixed(loss, 3) + "  accuracy " + example::fixed(100 * right, 1) + " %";
@@ -98,12 +100,12 @@ class Glance {
 constexpr Index kAsFar = -1;
 
 /// Runs a sampler to its end, from its checkpoint where there is one.
-template <class Sampler>
 Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t seed, const std::string& identity,
-                   Index steps, const Matrix<float>& start, const Images& data, const Images& test, Sampler sampler) {
+                   Index steps, const Matrix<float>& start, const Images& data, const Images& test,
+                   example::NetworkSampler sampler) {
   const auto file = checkpoint(s, name, seed);
   std::filesystem::create_directories(file.parent_path());
-  auto state = sampler.init(start);
+  example::Networks state{start, 0, repel::Adam{}.init(start)};
   Trained result;
   double before = 0;
   if (s.resume) {
@@ -114,8 +116,9 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
   }
   if (steps == kAsFar) steps = state.step;
   if (state.step > steps)
-    throw std::runtime_error(repel::detail::words("its checkpoint has ", state.step, " steps already, but --steps is ",
-                                                  steps, ": give ", state.step, " or more, or another --out"));
+    throw std::runtime_error("its checkpoint has " + std::to_string(state.step) + " steps already, but --steps is " +
+                             std::to_string(steps) + ": give " + std::to_string(state.step) +
+                             " or more, or another --out");
   const auto begin = std::chrono::steady_clock::now();
   const auto spent = [&] {
     return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -127,7 +130,7 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
     const repel::Report report =
         repel::run(sampler, state, steps - state.step, std::ref(checkpoints),
                    repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
-                     return glance(state.particles) + (checkpoints.trouble().empty() ? "" : "  NOT SAVED");
+                     return glance(state.particles) + (checkpoints.last_error().empty() ? "" : "  NOT SAVED");
                    }),
                    repel::StopOnInterrupt{});
     if (report.stop == repel::Report::Stop::not_finite) result.remark = report.message;
@@ -139,12 +142,17 @@ Trained run_to_end(const Settings& s, const std::string& name, std::uint64_t see
   return result;
 }
 
-/// The function prior of the settings.
-example::AnyModel functions_of(const Settings& s, const Posterior& posterior) {
-  const repel::Look look = example::look_of(s.look);
-  if (s.function_prior == "flat")
-    return example::AnyModel(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, look));
-  return example::AnyModel(posterior.functions(repel::ImplicitPrior<>{}, repel::BatchPoints{}, look));
+/// The posterior for both spaces, with the function prior and the view of the settings.
+example::NetworkPosterior both_spaces(const Settings& s, const Posterior& posterior) {
+  const auto functions = [view = s.view, posterior](auto prior) {
+    return view == "probability-space" ? repel::AnyModel<float>(posterior.probability_functions(prior))
+                                       : repel::AnyModel<float>(posterior.functions(prior));
+  };
+  return {[=] { return repel::AnyTarget<float>(posterior.target()); },
+          [=, flat = s.function_prior == "flat"] {
+            return flat ? functions(repel::FlatPrior{}) : functions(repel::ImplicitPrior<>{});
+          },
+          {.probabilities = s.view == "probabilities"}};
 }
 
 /// Pictures at the end of the training data on which hyper-DE compares priors.
@@ -166,8 +174,8 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
   const Index steps = over ? kAsFar : s.search_steps > 0 ? s.search_steps : std::max<Index>(1, s.steps / 5);
   const Trained tried =
       run_to_end(s, "hyper-DE-search", seed, identity_of(s, "hyper-DE search", seed, fit), steps, start, fit, test,
-                 repel::weight_space(example::AnyTarget<float>(posterior_of(s, scales, fit, seed).target()),
-                                     repel::Map{}, repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
+                 example::network_sampler("DE", both_spaces(s, posterior_of(s, scales, fit, seed)),
+                                          repel::Adam{.learning_rate = learning_rate(s, "hyper-DE")}));
   const Matrix<float> f = logits(tried.members, check.inputs);
   std::vector<double> loss(scales.size());
   for (std::size_t m = 0; m < scales.size(); ++m)
@@ -187,9 +195,8 @@ std::vector<double> search_scales(const Settings& s, std::uint64_t seed, const M
 }  // namespace
 
 Matrix<float> logits(const Matrix<float>& members, const Matrix<float>& inputs) {
-  repel::Mlp::Tape<float> tape;
   Matrix<float> f;
-  network().evaluate(members, inputs, tape, f);
+  repel::Ensemble<repel::Mlp, float>(network()).evaluate(members, inputs, f);
   return f;
 }
 
@@ -201,8 +208,8 @@ void require_enough(const Settings& s, const Images& data) {
   const bool search = std::find(s.methods.begin(), s.methods.end(), "hyper-DE") != s.methods.end();
   const Index pictures = data.inputs.cols() - (search ? held_back(data) : 0);
   if (s.batch > pictures)
-    throw std::runtime_error(repel::detail::words("--batch is ", s.batch, ", but there are ", pictures,
-                                                  " training pictures", search ? " for hyper-DE's search" : ""));
+    throw std::runtime_error("--batch is " + std::to_string(s.batch) + ", but there are " + std::to_string(pictures) +
+                             " training pictures" + (search ? " for hyper-DE's search" : ""));
   if (search && held_back(data) < 1) throw std::runtime_error("hyper-DE needs at least 10 training pictures");
 }
 
@@ -225,31 +232,15 @@ Trained train(const Settings& s, const std::string& method, std::uint64_t seed, 
   }
   const Posterior posterior = posterior_of(s, scales, data, seed);
   const Adam adam{.learning_rate = learning_rate(s, method)};
-  const bool by_functions = method.find("-f") != std::string::npos || method.rfind("f-", 0) == 0;
   std::string identity = identity_of(s, method, seed, data) + ", prior sd";
   for (const double scale : scales) identity += " " + exact(scale);
-  if (by_functions) identity += ", " + s.function_prior + " function prior, kernel on " + s.look;
+  if (example::in_function_space(method)) identity += ", " + s.function_prior + " function prior, kernel on " + s.view;
 
-  const auto finish = [&](auto sampler) {
-    Trained result = run_to_end(s, method, seed, identity, s.steps, start, data, test, std::move(sampler));
-    if (result.remark.empty()) result.remark = remark;
-    return result;
-  };
-  const auto in_weights = [&](const auto& rule) {
-    return finish(weight_space(example::AnyTarget<float>(posterior.target()), rule, adam));
-  };
-  const auto in_functions = [&](const auto& rule) {
-    return finish(function_space(functions_of(s, posterior), rule, adam));
-  };
-  if (method == "SVGD") return in_weights(Svgd{});
-  if (method == "f-SVGD") return in_functions(Svgd{});
-  if (method == "kde-WGD") return in_weights(Wgd{Kde{}});
-  if (method == "sge-WGD") return in_weights(Wgd{Sge{}});
-  if (method == "ssge-WGD") return in_weights(Wgd{Ssge{}});
-  if (method == "kde-fWGD") return in_functions(Wgd{Kde{}});
-  if (method == "sge-fWGD") return in_functions(Wgd{Sge{}});
-  if (method == "ssge-fWGD") return in_functions(Wgd{Ssge{}});
-  return in_weights(Map{});  // DE and hyper-DE
+  Trained result =
+      run_to_end(s, method, seed, identity, s.steps, start, data, test,
+                 example::network_sampler(method == "hyper-DE" ? "DE" : method, both_spaces(s, posterior), adam));
+  if (result.remark.empty()) result.remark = remark;
+  return result;
 }
 
 }  // namespace fashion

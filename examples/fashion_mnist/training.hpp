@@ -27,7 +27,7 @@ struct Settings {
   long batch = 256;
   std::vector<std::uint64_t> seeds{42};
   std::vector<std::string> methods = kMethods;
-  std::string look = "outputs";  ///< what the kernel compares in function space
+  std::string view = "outputs";  ///< what the kernel sees in function space
   std::string init = "pytorch";  ///< where the members start: pytorch or prior
   std::string function_prior = "implicit";
   double prior_sd = 1;       ///< of every weight

@@ -14,15 +14,17 @@
 //   auto weights   = repel::weight_space(posterior.target(), repel::Wgd{repel::Sge{}}, adam);
 //   auto functions = repel::function_space(posterior.functions(), repel::Wgd{repel::Kde{}}, adam);
 //   auto state = functions.init(posterior.prior_draws(50, /*seed=*/42));
-//   repel::run(functions, state, 15000, repel::ProgressBar{});
+//   const auto report = repel::run(functions, state, 15000, repel::ProgressBar{});
 //   const auto prediction = posterior.predict(state.particles, grid);   // .mean, .sd, .sd_with_noise
 
 #include <repel/bnn/batch.hpp>
 #include <repel/bnn/bnn.hpp>
+#include <repel/bnn/ensemble.hpp>
 #include <repel/bnn/functions.hpp>
 #include <repel/bnn/likelihood.hpp>
 #include <repel/bnn/minibatch.hpp>
 #include <repel/bnn/mlp.hpp>
+#include <repel/bnn/network.hpp>
 #include <repel/bnn/points.hpp>
 #include <repel/bnn/prior.hpp>
 #include <repel/bnn/target.hpp>

@@ -13,33 +13,33 @@
 //     auto sampler = repel::weight_space(grad_log_posterior, repel::Wgd{repel::Sge{repel::Rbf{}}},
 //                                        repel::Adam{.learning_rate = 0.1});
 //     auto state = sampler.init(repel::normal(2, 100, /*seed=*/42));          // dim, count
-//     repel::run(sampler, state, 1000, repel::ProgressBar{});
-//     std::cout << state.particles.rowwise().mean() << '\n';
+//     const repel::Report report = repel::run(sampler, state, 1000, repel::ProgressBar{});
+//     std::cout << report.message << '\n' << state.particles.rowwise().mean() << '\n';
 //   }
 
 #include <repel/core/check.hpp>
-#include <repel/core/exp.hpp>
 #include <repel/core/float_mode.hpp>
-#include <repel/core/norm.hpp>
+#include <repel/core/function_ref.hpp>
 #include <repel/core/parallel.hpp>
-#include <repel/core/product.hpp>
 #include <repel/core/random.hpp>
+#include <repel/core/scratch.hpp>
+#include <repel/core/threads.hpp>
 #include <repel/core/types.hpp>
 #include <repel/kernel/bandwidth.hpp>
-#include <repel/kernel/concepts.hpp>
-#include <repel/kernel/distances.hpp>
-#include <repel/kernel/gram.hpp>
 #include <repel/kernel/imq.hpp>
-#include <repel/kernel/kernel_matrix.hpp>
+#include <repel/kernel/kernel.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
 #include <repel/kernel/metric.hpp>
-#include <repel/kernel/pair_gram.hpp>
-#include <repel/kernel/points.hpp>
 #include <repel/kernel/rbf.hpp>
-#include <repel/kernel/selection.hpp>
-#include <repel/kernel/sweep.hpp>
-#include <repel/kernel/triangle.hpp>
+#include <repel/linalg/conjugate_gradient.hpp>
+#include <repel/linalg/exp.hpp>
+#include <repel/linalg/norm.hpp>
+#include <repel/linalg/product.hpp>
+#include <repel/linalg/ridge_solver.hpp>
+#include <repel/linalg/softmax.hpp>
+#include <repel/linalg/solver.hpp>
+#include <repel/linalg/subspace_iteration.hpp>
 #include <repel/observe/progress_bar.hpp>
 #include <repel/observe/stop_on_interrupt.hpp>
 #include <repel/observe/stop_when.hpp>
@@ -50,23 +50,39 @@
 #include <repel/optim/optimiser.hpp>
 #include <repel/optim/rmsprop.hpp>
 #include <repel/optim/sgd.hpp>
-#include <repel/rule/map.hpp>
+#include <repel/pairwise/bandwidth_search.hpp>
+#include <repel/pairwise/block_engine.hpp>
+#include <repel/pairwise/distance_pairs.hpp>
+#include <repel/pairwise/distances.hpp>
+#include <repel/pairwise/general_pairs.hpp>
+#include <repel/pairwise/gradient_sums.hpp>
+#include <repel/pairwise/packed_points.hpp>
+#include <repel/pairwise/pair_matrix.hpp>
+#include <repel/pairwise/pair_tiles.hpp>
+#include <repel/pairwise/pairs.hpp>
+#include <repel/pairwise/radial_function.hpp>
+#include <repel/pairwise/stein_product.hpp>
+#include <repel/pairwise/streamed_engine.hpp>
+#include <repel/pairwise/streaming_median.hpp>
+#include <repel/pairwise/sweep.hpp>
+#include <repel/pairwise/terms.hpp>
+#include <repel/rule/plain_ensemble.hpp>
 #include <repel/rule/rule.hpp>
 #include <repel/rule/svgd.hpp>
 #include <repel/rule/wgd.hpp>
 #include <repel/run.hpp>
 #include <repel/sampler.hpp>
 #include <repel/score/blob.hpp>
-#include <repel/score/conjugate_gradient.hpp>
 #include <repel/score/estimator.hpp>
 #include <repel/score/kde.hpp>
-#include <repel/score/ridge_solver.hpp>
+#include <repel/score/kernel_solve.hpp>
 #include <repel/score/sge.hpp>
-#include <repel/score/solver.hpp>
 #include <repel/score/spectrum.hpp>
 #include <repel/score/ssge.hpp>
-#include <repel/score/subspace_iteration.hpp>
+#include <repel/space/any.hpp>
 #include <repel/space/function_prior.hpp>
 #include <repel/space/function_space.hpp>
+#include <repel/space/space.hpp>
+#include <repel/space/view.hpp>
 #include <repel/space/weight_space.hpp>
 #include <repel/version.hpp>

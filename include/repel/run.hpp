@@ -11,7 +11,7 @@
 
 // The loop. Observers trail as arguments and are told of every step that moved the particles:
 //
-//   repel::run(sampler, state, 1000, [](const auto& state, const repel::StepInfo& info) {
+//   auto report = repel::run(sampler, state, 1000, [](const auto& state, const repel::StepInfo& info) {
 //     return state.particles.squaredNorm() > 1e6;        // true stops the run; returning nothing is fine too
 //   });
 //
@@ -73,20 +73,37 @@ void tell_finish(Observer& observer, const Report& report) {
   if constexpr (requires { observer.on_finish(report); }) observer.on_finish(report);
 }
 
+inline const char* describe(Fault fault) {
+  switch (fault) {
+    case Fault::unwritten:
+      return "has a gradient that was never written: the target must write all of g, and take it by reference (auto& "
+             "or "
+             "auto&&)";
+    case Fault::particles:
+      return "has coordinates or outputs that are not finite, or too large to square";
+    case Fault::gradient:
+      return "has a gradient of the log posterior that is not finite, or too large to square";
+    case Fault::direction:
+      return "has a direction that is not finite, or too large to square";
+    case Fault::none:
+      break;
+  }
+  return "was not moved";
+}
+
 inline std::string describe(const Report& report) {
   switch (report.stop) {
     case Report::Stop::by_observer:
-      return words("stopped by an observer after step ", report.last.step);
+      return concat("stopped by an observer after step ", report.last.step);
     case Report::Stop::not_finite:
-      return words("stopped at step ", report.last.step, ": particle ", report.last.particle,
-                   " has a gradient or a direction that is not finite, or too large to square; all particles are as "
-                   "they were before that step");
+      return concat("stopped at step ", report.last.step, ": particle ", report.last.particle, ' ',
+                    describe(report.last.fault), "; all particles are as they were before that step");
     case Report::Stop::by_exception:
-      return words("stopped by an exception after step ", report.last.step);
+      return concat("stopped by an exception after step ", report.last.step);
     case Report::Stop::finished:
       break;
   }
-  return words("finished after step ", report.last.step);
+  return concat("finished after step ", report.last.step);
 }
 
 }  // namespace detail
@@ -94,7 +111,7 @@ inline std::string describe(const Report& report) {
 /// Takes up to `steps` steps. Call it again to go on from where the state is. What the target or an observer throws
 /// leaves run(), after every observer was told of the end.
 template <class Sampler, class State, class... Observers>
-Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observers) {
+[[nodiscard]] Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observers) {
   if (steps < 0) detail::fail("run", "steps is ", steps, ", but must be at least 0");
   const auto start = std::chrono::steady_clock::now();
   Report report;

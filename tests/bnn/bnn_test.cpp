@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+namespace bnn_bnn_test {
+
 using repel::Index;
 
 namespace {
@@ -140,18 +142,9 @@ template <class Model>
 void check_functions(Model model, Index n) {
   const Eigen::MatrixXd w = repel::normal(39, n, 3);
   model.begin_step(3);
-  Eigen::MatrixXd f, z, moved, back;
+  Eigen::MatrixXd f, up, down;
   model.predict(w, f);
   REQUIRE(f.rows() == model.output_dim());
-  model.look(f, z);
-  REQUIRE(z.rows() == model.look_dim());
-  // look_back is the transposed derivative of look: u·(∂z/∂f)ᵀv = v·∂z/∂u for any u and v.
-  const Eigen::MatrixXd u = repel::normal(f.rows(), n, 4), v = repel::normal(z.rows(), n, 5);
-  model.look_back(f, v, back);
-  Eigen::MatrixXd up, down;
-  model.look(f + 1e-6 * u, up);
-  model.look(f - 1e-6 * u, down);
-  CHECK(u.cwiseProduct(back).sum() == Approx(v.cwiseProduct(up - down).sum() / 2e-6).epsilon(1e-7));
   // pullback is the transposed derivative of predict.
   const Eigen::MatrixXd t = repel::normal(39, n, 6), phi = repel::normal(f.rows(), n, 7);
   Eigen::MatrixXd pulled;
@@ -166,20 +159,18 @@ void check_functions(Model model, Index n) {
 TEST_CASE("functions are seen at the batch and at further points, as outputs or probabilities",
           "[bnn][function_space]") {
   const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
-  using repel::Look;
   check_functions(posterior.functions(), 5);
-  check_functions(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, Look::probabilities), 5);
-  check_functions(posterior.functions(repel::ImplicitPrior{}, repel::BatchPoints{}, Look::probability_space), 5);
+  check_functions(posterior.probability_functions(), 5);
   const repel::UniformPoints box{{-1, 2}, {1, 3}, 7};
   check_functions(posterior.functions(repel::FlatPrior{}, box), 5);
-  check_functions(posterior.functions(repel::FlatPrior{}, box, Look::probability_space), 5);
-  check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3).cast<float>(), false},
-                                      Look::probabilities),
-                  5);
+  check_functions(posterior.probability_functions(repel::FlatPrior{}, box), 5);
+  check_functions(posterior.functions(repel::FlatPrior{}, repel::GivenPoints{kX.leftCols(3).cast<float>()}), 5);
 
-  auto model = posterior.functions(repel::FlatPrior{}, box, Look::probabilities);
+  auto model = posterior.functions(repel::FlatPrior{}, box);
   CHECK(model.output_dim() == 3 * 11);
-  CHECK(model.look_dim() == 3 * 11);
+  CHECK(model.layout().outputs == 3);
+  CHECK(model.layout().points == 11);
+  CHECK(model.layout().batch == 4);
   model.begin_step(1);
   const Eigen::MatrixXd first = model.inputs();
   CHECK(first.rightCols(7).row(0).cwiseAbs().maxCoeff() <= 1);
@@ -199,12 +190,50 @@ TEST_CASE("functions are seen at the batch and at further points, as outputs or 
   model.pullback(w, g, pulled);
   CHECK(test::relative_error(pulled, gradient(posterior, w, 1) + w) < 1e-12);
 
-  auto noisy = posterior.functions(repel::FlatPrior{}, repel::NoisyPoints{0.1, false});
+  auto noisy = posterior.functions(repel::FlatPrior{}, repel::NoisyPoints{0.1});
   CHECK(noisy.output_dim() == 3 * 8);
-  CHECK(noisy.look_dim() == 3 * 4);
+  CHECK(repel::view::AddedPoints{}.seen(noisy.layout()).rows() == 3 * 4);
   const Eigen::MatrixXd moved = noisy.inputs().rightCols(4) - noisy.inputs().leftCols(4);
   CHECK(moved.norm() > 0.05);
   CHECK(moved.norm() < 1);
+}
+
+TEST_CASE("the kernel may see the features of a hidden layer", "[bnn][function_space]") {
+  // kde-fWGD on features: Φ = S at the outputs, −∇ log ρ at the features, both pulled back through the network.
+  const repel::Mlp network = repel::Mlp({2, 6, 3}, repel::Activation::tanh).with_features(0);
+  const repel::Bnn posterior(network, repel::CategoricalLikelihood{}, repel::NormalPrior{1.0}, kX, kLabels,
+                             repel::Minibatch{4, 5});
+  const auto plain = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
+  const auto kernel = repel::Rbf{repel::FixedBandwidth{5.0}};
+  const Eigen::MatrixXd w = repel::normal(39, 5, 3);
+  auto model = posterior.functions(), without = plain.functions();
+  CHECK(model.layout().features == 6);
+  Eigen::MatrixXd f, s, expected, outputs, score;
+  model.predict(w, f);
+  model.score(f, s);
+  without.predict(w, outputs);
+  without.score(outputs, score);
+  CHECK(f.topRows(12) == outputs);
+  CHECK(test::relative_error(s.topRows(12), score) < 1e-12);  // the implicit prior is one over the outputs
+  CHECK(s.bottomRows(24).isZero(0));
+  Eigen::MatrixXd phi = s;
+  phi.bottomRows(24) -= repel::estimate_score(repel::Kde{kernel}, f.bottomRows(24).eval());
+  model.pullback(w, phi, expected);
+  auto sampler = repel::function_space(posterior.functions(), repel::Wgd{repel::Kde{kernel}},
+                                       repel::Sgd{.learning_rate = 1}, repel::view::Features{});
+  auto state = sampler.init(w);
+  sampler.step(state);
+  CHECK(test::relative_error(state.particles - w, expected) < 1e-12);
+  // The default view sees the outputs alone, as if there were no features; so do predictions and weight space.
+  const auto step = [&](auto functions) {
+    auto by_outputs = repel::function_space(functions, repel::Svgd{kernel}, repel::Sgd{.learning_rate = 1});
+    auto at = by_outputs.init(w);
+    by_outputs.step(at);
+    return at.particles;
+  };
+  CHECK(test::relative_error(step(posterior.functions()), step(plain.functions())) < 1e-12);
+  CHECK(posterior.outputs(w, kX) == plain.outputs(w, kX));
+  CHECK(gradient(posterior, w) == gradient(plain, w));
 }
 
 TEST_CASE("the kernel on probabilities repels in probability, and the likelihood stays as it is",
@@ -212,23 +241,30 @@ TEST_CASE("the kernel on probabilities repels in probability, and the likelihood
   // kde-fWGD with the kernel on probabilities: Φ_i = S_i − ∇_{f_i} log Σ_j k(p(f_i), p(f_j)), by differences.
   const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0});
   const auto kernel = repel::Rbf{repel::FixedBandwidth{0.8}};
-  auto model = posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probabilities);
+  auto model = posterior.functions(repel::FlatPrior{});
   const Eigen::MatrixXd w = repel::normal(39, 5, 3);
-  auto sampler = repel::function_space(model, repel::Wgd{repel::Kde{kernel}}, repel::Sgd{.learning_rate = 1});
+  auto sampler = repel::function_space(model, repel::Wgd{repel::Kde{kernel}}, repel::Sgd{.learning_rate = 1},
+                                       repel::view::Probabilities{});
+  const auto probabilities = [](const Eigen::MatrixXd& logits) {
+    Eigen::MatrixXd p = logits.array().exp();
+    for (Index j = 0; j < p.cols(); ++j)
+      for (Index i = 0; i < p.rows(); i += 3) p.col(j).segment(i, 3) /= p.col(j).segment(i, 3).sum();
+    return p;
+  };
   auto state = sampler.init(w);
   sampler.step(state);
 
-  Eigen::MatrixXd f, z, s, expected;
+  Eigen::MatrixXd f, s, expected;
   model.predict(w, f);
   model.score(f, s);
-  model.look(f, z);
+  const Eigen::MatrixXd z = probabilities(f);
   Eigen::MatrixXd phi = s;
   for (Index i = 0; i < 5; ++i)
     for (Index k = 0; k < f.rows(); ++k) {
       const auto log_density = [&](double step) {
-        Eigen::MatrixXd moved = f, seen;
+        Eigen::MatrixXd moved = f;
         moved(k, i) += step;
-        model.look(moved, seen);
+        const Eigen::MatrixXd seen = probabilities(moved);
         double sum = 0;
         for (Index j = 0; j < 5; ++j) sum += std::exp(-(seen.col(i) - z.col(j)).squaredNorm() / 0.8);
         return std::log(sum);
@@ -244,14 +280,19 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
   const auto posterior = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5});
   const auto kernel = repel::Rbf{repel::FixedBandwidth{0.8}};
   const Eigen::MatrixXd w = repel::normal(39, 5, 3);
-  const auto moved_by = [&](repel::Look look, const auto& rule) {
-    auto sampler = repel::function_space(posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, look), rule,
-                                         repel::Sgd{.learning_rate = 1});
+  const auto moved_by = [&](const auto& functions, const auto& rule, const auto& view) {
+    auto sampler = repel::function_space(functions, rule, repel::Sgd{.learning_rate = 1}, view);
     auto state = sampler.init(w);
     sampler.step(state);
     return Eigen::MatrixXd(state.particles - w);
   };
-  auto model = posterior.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probability_space);
+  const auto in_probability_space = [&](const auto& rule) {
+    return moved_by(posterior.probability_functions(repel::FlatPrior{}), rule, repel::view::Outputs{});
+  };
+  const auto seeing_probabilities = [&](const auto& rule) {
+    return moved_by(posterior.functions(repel::FlatPrior{}), rule, repel::view::Probabilities{});
+  };
+  auto model = posterior.probability_functions(repel::FlatPrior{});
   model.begin_step(0);
   Eigen::MatrixXd p, s, pulled;
   model.predict(w, p);
@@ -268,8 +309,7 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
 
   // WGD mixes no particles in its driving force, so that it does the same as with the kernel alone on probabilities.
   const repel::Wgd wgd{repel::Kde{kernel}};
-  CHECK(test::relative_error(moved_by(repel::Look::probability_space, wgd), moved_by(repel::Look::probabilities, wgd)) <
-        1e-9);
+  CHECK(test::relative_error(in_probability_space(wgd), seeing_probabilities(wgd)) < 1e-9);
 
   // SVGD does, and mixes ∇_p log p(y): Φ_i = 1/n Σ_j k_ij s_j + 2/h k_ij (p_i − p_j), by loops.
   Eigen::MatrixXd phi = Eigen::MatrixXd::Zero(p.rows(), 5), expected;
@@ -280,8 +320,8 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
     }
   model.pullback(w, phi, expected);
   const repel::Svgd svgd{kernel};
-  CHECK(test::relative_error(moved_by(repel::Look::probability_space, svgd), expected) < 1e-12);
-  CHECK(test::relative_error(moved_by(repel::Look::probabilities, svgd), expected) > 1e-3);
+  CHECK(test::relative_error(in_probability_space(svgd), expected) < 1e-12);
+  CHECK(test::relative_error(seeing_probabilities(svgd), expected) > 1e-3);
 
   // A probability of 0 has a finite gradient, in float, too.
   Eigen::MatrixXf certain = Eigen::MatrixXf::Zero(3, 1);
@@ -293,8 +333,7 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
   // Nor does it leave the range of float where a batch speaks for many points.
   const repel::Bnn many(repel::Mlp({1, 3}), repel::CategoricalLikelihood{}, repel::NormalPrior{1e4},
                         repel::normal<float>(1, 20000, 1), Eigen::RowVectorXi::Zero(20000), repel::Minibatch{2, 5});
-  auto sampler = repel::function_space(
-      many.functions(repel::FlatPrior{}, repel::BatchPoints{}, repel::Look::probability_space), wgd, repel::Adam{});
+  auto sampler = repel::function_space(many.probability_functions(repel::FlatPrior{}), wgd, repel::Adam{});
   auto state = sampler.init(many.prior_draws(6, 1));
   for (int k = 0; k < 5; ++k) CHECK(sampler.step(state).finite);
 }
@@ -413,11 +452,15 @@ TEST_CASE("a network that does not fit its data is refused with the reason", "[b
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0}, {1}}), contains("must have one per input: 2"));
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, UniformPoints{{0, 1}, {1, 0}}), contains("in this order"));
   CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, GivenPoints{kY}), contains("points has 3 rows"));
-  CHECK_THROWS_WITH(posterior.functions(FlatPrior{}, BatchPoints{}, Look::probabilities),
-                    contains("it needs a classifier"));
+  auto seen = repel::function_space(Bnn(Mlp({2, 1}), gaussian, prior, kX, kY.topRows(1).eval()).functions(FlatPrior{}),
+                                    Svgd{}, Adam{}, view::Probabilities{});
+  auto state = seen.init(repel::normal(3, 2, 1));
+  CHECK_THROWS_WITH(seen.step(state), contains("needs one per class, at least 2"));
   const Eigen::MatrixXi one_hot = Eigen::MatrixXi::Zero(3, 12);
   CHECK_THROWS_WITH(Bnn(network, CategoricalLikelihood{}, prior, kX, one_hot), contains("a label per point"));
   CHECK_THROWS_WITH(posterior.predict(Eigen::MatrixXd(39, 0), kX), contains("particles has 0 columns"));
   CHECK_THROWS_WITH(posterior.predict(repel::normal(39, 2, 1), bad), contains("points(1, 7) is nan"));
   CHECK_THROWS_WITH(posterior.predict(repel::normal(5, 1, 1), kX), contains("W has 5 rows, but must have 39"));
 }
+
+}  // namespace bnn_bnn_test

@@ -1,10 +1,13 @@
 #include "catch.hpp"
 #include "support/tolerance.hpp"
 
+#include <repel/bnn/ensemble.hpp>
 #include <repel/bnn/mlp.hpp>
 #include <repel/core/random.hpp>
 
 #include <cmath>
+
+namespace bnn_mlp_test {
 
 namespace {
 
@@ -76,22 +79,21 @@ void check_passes(const std::vector<Index>& widths, Activation activation) {
   const repel::Matrix<Scalar> ws = w.cast<Scalar>(), xs = x.cast<Scalar>(), vs = v.cast<Scalar>();
   CAPTURE(static_cast<int>(activation), widths.size(), sizeof(Scalar));
 
-  repel::Mlp::Tape<Scalar> tape;
+  repel::Ensemble<repel::Mlp, Scalar> ensemble(network), other(network);
   repel::Matrix<Scalar> f, g, f_only, g_both;
-  network.forward(ws, xs, tape, f);
+  ensemble.forward(ws, xs, f);
   CHECK(test::relative_error(f, plain_outputs(widths, activation, w, x)) < test::rounding<Scalar>());
 
-  network.backward(ws, xs, vs, tape, g);
+  ensemble.backward(ws, xs, vs, g);
   Eigen::MatrixXd expected(network.parameters(), n);
   for (Index j = 0; j < n; ++j) expected.col(j) = jacobian(widths, activation, w.col(j), x).transpose() * v.col(j);
   CHECK(test::relative_error(g, expected) < (sizeof(Scalar) == 4 ? 2e-5 : 1e-8));
 
   // Both passes at once and the forward pass alone give the same bits.
-  repel::Mlp::Tape<Scalar> other;
-  network.evaluate(ws, xs, other, f_only);
+  other.evaluate(ws, xs, f_only);
   CHECK(f_only == f);
-  network.gradient(
-      ws, xs, other, [&](Index j, auto& outputs) { outputs = vs.col(j).reshaped(outputs.rows(), outputs.cols()); },
+  other.gradient(
+      ws, xs, [&](Index j, auto& outputs) { outputs = vs.col(j).reshaped(outputs.rows(), outputs.cols()); },
       [](Index) {}, g_both);
   CHECK(g_both == g);
 }
@@ -113,11 +115,11 @@ TEST_CASE("activations hold at extreme values", "[bnn]") {
     for (const double z : {-1e4, -40.0, -1e-3, 0.0, 1e-300, 1e-3, 40.0, 1e4}) {
       Eigen::MatrixXd w(4, 1), f, g, v = Eigen::MatrixXd::Ones(1, 1);
       w << 1, 0, 1, 0;  // f = activation(x)
-      repel::Mlp::Tape<double> tape;
-      network.forward(w, Eigen::MatrixXd::Constant(1, 1, z), tape, f);
+      repel::Ensemble<repel::Mlp, double> ensemble(network);
+      ensemble.forward(w, Eigen::MatrixXd::Constant(1, 1, z), f);
       CAPTURE(static_cast<int>(activation), z);
       CHECK(f(0) == Approx(activate(activation, z)).margin(1e-16).epsilon(1e-12));
-      network.backward(w, Eigen::MatrixXd::Constant(1, 1, z), v, tape, g);
+      ensemble.backward(w, Eigen::MatrixXd::Constant(1, 1, z), v, g);
       CHECK(g.allFinite());
       if (activation == Activation::relu) CHECK(g(1) == (z > 0 ? Approx(1).margin(z < 1e-290 ? 1 : 0) : Approx(0)));
     }
@@ -127,13 +129,57 @@ TEST_CASE("activations hold at extreme values", "[bnn]") {
 TEST_CASE("a network that cannot be is refused", "[bnn]") {
   CHECK_THROWS_WITH(repel::Mlp({3}), contains("widths has 1 entries, but needs at least 2"));
   CHECK_THROWS_WITH(repel::Mlp({3, 0, 1}), contains("widths[1] is 0, but must be at least 1"));
-  const repel::Mlp network({2, 3, 1});
-  repel::Mlp::Tape<double> tape;
+  repel::Ensemble<repel::Mlp, double> ensemble(repel::Mlp({2, 3, 1}));
   Eigen::MatrixXd f, g;
-  const Eigen::MatrixXd w = repel::normal(network.parameters(), 2, 1), x = repel::normal(2, 5, 1);
-  CHECK_THROWS_WITH(network.forward(repel::normal(5, 2, 1), x, tape, f), contains("W has 5 rows, but must have 13"));
-  CHECK_THROWS_WITH(network.forward(w, repel::normal(3, 5, 1), tape, f), contains("X has 3 rows, but must have 2"));
-  CHECK_THROWS_WITH(network.backward(w, x, f, tape, g), contains("must follow a forward pass"));
-  network.forward(w, x, tape, f);
-  CHECK_THROWS_WITH(network.backward(w, x, repel::normal(4, 2, 1), tape, g), contains("V is 4x2, but must be 5x2"));
+  const Eigen::MatrixXd w = repel::normal(13, 2, 1), x = repel::normal(2, 5, 1);
+  CHECK_THROWS_WITH(ensemble.forward(repel::normal(5, 2, 1), x, f), contains("W has 5 rows, but must have 13"));
+  CHECK_THROWS_WITH(ensemble.forward(w, repel::normal(3, 5, 1), f), contains("X has 3 rows, but must have 2"));
+  CHECK_THROWS_WITH(ensemble.backward(w, x, f, g), contains("must follow forward()"));
+  ensemble.forward(w, x, f);
+  CHECK_THROWS_WITH(ensemble.backward(w, x, repel::normal(4, 2, 1), g), contains("V is 4x2, but must be 5x2"));
+  CHECK_THROWS_WITH(repel::Mlp({2, 3, 1}).with_features(1),
+                    contains("hidden_layer is 1, but must be at least 0 and below 1"));
 }
+
+TEST_CASE("blocks name every parameter once, with its layer and fan-in", "[bnn]") {
+  const repel::Mlp network({3, 4, 2});
+  std::vector<int> seen(static_cast<std::size_t>(network.parameters()), 0);
+  for (const repel::ParameterBlock& block : network.blocks()) {
+    for (Index i = block.first; i < block.first + block.count; ++i) ++seen[static_cast<std::size_t>(i)];
+    CHECK(block.fan_in == (block.layer == 0 ? 3 : 4));
+    CHECK(block.count == (block.layer == 0 ? 4 : 2) * (block.bias ? 1 : block.fan_in));
+  }
+  for (const int times : seen) CHECK(times == 1);
+  CHECK(repel::layers_of(network) == 2);
+}
+
+TEST_CASE("a network shows the features of a hidden layer, and takes gradients there", "[bnn]") {
+  // Features of the second hidden layer beside the outputs: against the same network cut off there, and finite
+  // differences.
+  for (const auto activation : {Activation::relu, Activation::tanh, Activation::gelu}) {
+    const repel::Mlp whole({2, 5, 4, 3}, activation), shows = whole.with_features(1);
+    const Eigen::MatrixXd w = repel::normal(whole.parameters(), 3, 1), x = repel::normal(2, 6, 2);
+    REQUIRE(repel::features_of(shows) == 4);
+    repel::Ensemble<repel::Mlp, double> ensemble(shows), plain(whole);
+    Eigen::MatrixXd f, outputs, up, down, g;
+    ensemble.forward(w, x, f);
+    plain.evaluate(w, x, outputs);
+    REQUIRE(f.rows() == 6 * (3 + 4));
+    CHECK(f.topRows(18) == outputs);
+    for (Index j = 0; j < 3; ++j)
+      for (Index i = 0; i < 6; ++i) {
+        const Eigen::VectorXd before = plain_forward({2, 5, 4}, activation, w.col(j).head(15 + 24), x.col(i));
+        for (Index k = 0; k < 4; ++k)
+          CHECK(f(18 + 4 * i + k, j) == Approx(activate(activation, before(k))).margin(1e-14));
+      }
+    const Eigen::MatrixXd v = repel::normal(f.rows(), 3, 3), t = repel::normal(w.rows(), 3, 4);
+    ensemble.backward(w, x, v, g);
+    plain.evaluate(w, x, outputs);
+    repel::Ensemble<repel::Mlp, double> moved(shows);
+    moved.evaluate(w + 1e-6 * t, x, up);
+    moved.evaluate(w - 1e-6 * t, x, down);
+    CHECK(t.cwiseProduct(g).sum() == Approx(v.cwiseProduct(up - down).sum() / 2e-6).epsilon(1e-7));
+  }
+}
+
+}  // namespace bnn_mlp_test

@@ -2,5 +2,6 @@
 #include <repel/repel.hpp>
 
 int main() {
-  repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, repel::Adam{}, [] { return 1.0; });
+  repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::PlainEnsemble{}, repel::Adam{},
+                      [] { return 1.0; });
 }

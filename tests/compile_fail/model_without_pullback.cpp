@@ -7,6 +7,6 @@ int main() {
     void predict(const Eigen::MatrixXd& w, Eigen::MatrixXd& f) const { f = w; }
     void score(const Eigen::MatrixXd& f, Eigen::MatrixXd& g) const { g = -f; }
   };
-  auto sampler = repel::function_space(Half{}, repel::Map{});
+  auto sampler = repel::function_space(Half{}, repel::PlainEnsemble{});
   auto state = sampler.init(repel::normal(1, 3, 1));
 }

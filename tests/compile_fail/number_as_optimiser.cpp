@@ -2,5 +2,5 @@
 #include <repel/repel.hpp>
 
 int main() {
-  repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, 0.1);
+  repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::PlainEnsemble{}, 0.1);
 }

@@ -2,7 +2,7 @@
 #include <repel/repel.hpp>
 
 int main() {
-  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{});
+  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::PlainEnsemble{});
   auto state = sampler.init(repel::normal(2, 5, 1));
-  repel::run(sampler, state, 10, [](const repel::StepInfo&) {});
+  (void)repel::run(sampler, state, 10, [](const repel::StepInfo&) {});
 }

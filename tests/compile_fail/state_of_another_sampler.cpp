@@ -1,10 +1,10 @@
-// expect: repel: this state was made by a sampler with another rule or optimiser
+// expect: repel: this state was made by a sampler with another optimiser
 #include <repel/repel.hpp>
 
 int main() {
   const auto target = [](const auto& w, auto& g) { g = -w; };
-  auto svgd = repel::weight_space(target, repel::Svgd{});
-  auto map = repel::weight_space(target, repel::Map{});
-  auto state = map.init(repel::normal(2, 5, 1));
-  svgd.step(state);
+  auto adam = repel::weight_space(target, repel::Svgd{}, repel::Adam{});
+  auto sgd = repel::weight_space(target, repel::Svgd{}, repel::Sgd{});
+  auto state = sgd.init(repel::normal(2, 5, 1));
+  adam.step(state);
 }

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+namespace core_check_test {
+
 using repel::detail::all_usable;
 using repel::detail::largest_coordinate;
 
@@ -41,3 +43,5 @@ TEST_CASE("messages name the function, the argument, its value and the rule", "[
                     "repel::gram: X(0, 0) is 1e+30, but must be at most 2.2518e+15 in magnitude: its square would "
                     "overflow 32-bit arithmetic");
 }
+
+}  // namespace core_check_test

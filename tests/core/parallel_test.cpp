@@ -4,17 +4,33 @@
 #include <repel/core/parallel.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+namespace core_parallel_test {
+
 using repel::Index;
 using test::Pool;
 
+namespace {
+
+/// A number of threads, for as long as it lives.
+struct Threads {
+  explicit Threads(Index count) { repel::set_threads(count); }
+  ~Threads() { repel::set_threads(1); }
+};
+
+}  // namespace
+
 TEST_CASE("tiles cover every column once", "[parallel]") {
+  const Threads three(3);
   for (const repel::Index count : {1, 63, 64, 65, 200}) {
     for (const double work : {0.0, 1e9}) {  // below and above the threshold for threads
       std::vector<int> seen(static_cast<std::size_t>(count), 0);
@@ -27,10 +43,11 @@ TEST_CASE("tiles cover every column once", "[parallel]") {
 }
 
 TEST_CASE("blocks cover every entry once", "[parallel]") {
+  const Threads three(3);
   for (const auto& [rows, columns] : {std::pair<Index, Index>{1, 1}, {513, 3}, {7, 300}, {1100, 600}, {5, 0}}) {
     Eigen::MatrixXi seen = Eigen::MatrixXi::Zero(rows, columns);
-    repel::detail::parallel_blocks(rows, columns, 1e6, [&](Index r, Index height, Index c, Index width) {
-      seen.block(r, c, height, width).array() += 1;
+    repel::detail::parallel_blocks(rows, columns, 1e6, [&](const repel::detail::BlockOf& at) {
+      seen.block(at.row, at.column, at.rows, at.columns).array() += 1;
     });
     CHECK((seen.array() == 1).all());
   }
@@ -48,6 +65,7 @@ TEST_CASE("a sum does not depend on who adds it up", "[parallel]") {
 }
 
 TEST_CASE("an exception leaves the loop, that of the lowest piece", "[parallel]") {
+  const Threads three(3);
   for (const double work : {0.0, 1e9}) {
     const auto loop = [&] {
       repel::detail::parallel_for(50, work, [](repel::Index p) {
@@ -86,8 +104,9 @@ TEST_CASE("loops compute in the floating-point mode of the thread that starts th
     }
     unsigned mode = repel::detail::float_mode();
   } worker;
+  const Threads four(4);
   for (const double work : {0.0, 1e9}) {
-    CHECK(count(work) == 0);  // OpenMP's threads are there from here on
+    CHECK(count(work) == 0);  // the pool's threads are there from here on
     {
       const repel::FlushDenormals flush;
       CHECK(vanishes());
@@ -104,7 +123,7 @@ TEST_CASE("a user's executor runs the loops of its thread, as long as it is in u
   Pool pool, inner;
   const auto loop = [] {
     std::vector<int> seen(100, 0);
-    repel::detail::parallel_for(100, 1e9, [&](Index p, Index slot) {
+    repel::detail::parallel_for(100, 1e9, repel::detail::thread_slots(), [&](Index p, Index slot) {
       if (slot < 0 || slot >= 3) throw std::logic_error("slot");
       seen[static_cast<std::size_t>(p)] += 1;
       // A loop within a piece stays in its thread.
@@ -151,3 +170,67 @@ TEST_CASE("a loop within a piece does not come back to the executor", "[parallel
   CHECK(inner == 6);
   CHECK(executor.loops == 1);
 }
+
+TEST_CASE("large loops are shared with helpers, small ones are not", "[parallel]") {
+  const Threads three(3);
+  const auto used = [](double work) {
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    std::set<Index> slots;
+    repel::detail::parallel_for(60, work, 3, [&](Index, Index slot) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // time enough for the others to come
+      const std::lock_guard lock(mutex);
+      ids.insert(std::this_thread::get_id());
+      slots.insert(slot);
+    });
+    CHECK(ids.size() == slots.size());
+    CHECK(*slots.rbegin() < 3);
+    return ids.size();
+  };
+  CHECK(used(1.0) == 1);
+  std::size_t most = 0;
+  for (int attempt = 0; attempt < 50 && most < 2; ++attempt)
+    most = std::max(most, used(1e9));  // a busy machine may take some
+  CHECK(most >= 2);
+}
+
+TEST_CASE("loops of several threads at once all finish, whoever gets the pool", "[parallel]") {
+  const Threads four(4);
+  std::vector<std::thread> callers;
+  std::atomic<Index> sum{0};
+  for (int c = 0; c < 6; ++c)
+    callers.emplace_back([&] {
+      for (int loop = 0; loop < 300; ++loop) repel::detail::parallel_for(7, 1e9, [&](Index p) { sum += p; });
+    });
+  for (auto& caller : callers) caller.join();
+  CHECK(sum == 6 * 300 * 21);
+}
+
+TEST_CASE("the number of threads may change while others compute", "[parallel]") {
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (Index k = 1; !stop; k = k % 8 + 1) repel::set_threads(k);
+  });
+  std::atomic<bool> fits{true};
+  for (int loop = 0; loop < 2000; ++loop) {
+    const Index slots = repel::detail::thread_slots();
+    std::vector<int> scratch(static_cast<std::size_t>(slots), 0);
+    repel::detail::parallel_for(16, 1e9, slots, [&](Index, Index slot) {
+      if (slot >= slots) fits = false;
+    });
+  }
+  stop = true;
+  changes.join();
+  repel::set_threads(1);
+  CHECK(fits);
+}
+
+TEST_CASE("the number of threads is checked", "[parallel]") {
+  CHECK(repel::threads() == 1);
+  CHECK_THROWS_WITH(repel::set_threads(-1), contains("repel::set_threads: count is -1, but must be at least 0"));
+  repel::set_threads(0);
+  CHECK(repel::threads() >= 1);
+  repel::set_threads(1);
+}
+
+}  // namespace core_parallel_test

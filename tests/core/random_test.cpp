@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+namespace core_random_test {
+
 TEST_CASE("normal draws have the moments asked for", "[random]") {
   // 40 000 draws: the standard errors of mean and variance are 0.009 and 0.023 at sd = 1.7.
   const Eigen::MatrixXd x = repel::normal(2, 20'000, 42, 1.7);
@@ -29,3 +31,5 @@ TEST_CASE("bad sizes are refused by name", "[random]") {
   CHECK_THROWS_AS(repel::normal(2, 2, 1, -1.0), std::invalid_argument);
   CHECK_THROWS_WITH(repel::normal<float>(2, 2, 1, 1e300), contains("repel::normal: sd is 1e+300, but must be at most"));
 }
+
+}  // namespace core_random_test

@@ -13,6 +13,8 @@
 #include <zlib.h>
 #endif
 
+namespace data_data_test {
+
 namespace {
 
 namespace data = repel::data;
@@ -250,3 +252,5 @@ TEST_CASE("made-up points follow their formula and their seed", "[data]") {
   CHECK_THROWS_WITH(data::moons(0, 1), "repel::data::moons: per_class is 0, but must be at least 1");
   CHECK_THROWS_WITH(data::x_sin_x(5, 1, 2, 2, 0), "repel::data::x_sin_x: low is 2, but must be below high, 2");
 }
+
+}  // namespace data_data_test

@@ -4,13 +4,11 @@
 #include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <cmath>
 #include <functional>
 #include <limits>
+
+namespace hmc_hmc_test {
 
 using repel::Index;
 
@@ -234,7 +232,6 @@ TEST_CASE("HMC keeps what it has when it is stopped, and thins", "[hmc]") {
   CHECK(run_hmc(kGaussian, repel::normal(3, 2, 1), other).draws != whole.draws);
 }
 
-#ifdef _OPENMP
 TEST_CASE("networks, function space and HMC give the same bits for any number of threads", "[threads][bnn][hmc]") {
   // GELU, tanh and the softmax use exp, whose last bit depends on alignment where a buffer is not padded.
   const auto everything = [](repel::Activation activation) {
@@ -242,12 +239,12 @@ TEST_CASE("networks, function space and HMC give the same bits for any number of
                                repel::NormalPrior{1.0}, repel::normal<float>(3, 40, 1),
                                Eigen::VectorXi::LinSpaced(40, 0, 4).eval(), repel::Minibatch{31, 3});
     auto weights = repel::weight_space(posterior.target(), repel::Svgd{}, repel::Adam{.learning_rate = 0.01});
-    auto functions = repel::function_space(
-        posterior.functions(repel::ImplicitPrior{}, repel::NoisyPoints{0.1}, repel::Look::probabilities),
-        repel::Wgd{repel::Ssge{}}, repel::Adam{.learning_rate = 0.01});
+    auto functions = repel::function_space(posterior.functions(repel::ImplicitPrior{}, repel::NoisyPoints{0.1}),
+                                           repel::Wgd{repel::Ssge{}}, repel::Adam{.learning_rate = 0.01},
+                                           repel::view::Probabilities{});
     auto w = weights.init(posterior.prior_draws(21, 1));
     auto f = functions.init(posterior.prior_draws(21, 1));
-    repel::run(weights, w, 20);
+    CHECK(repel::run(weights, w, 20).finished());
     REQUIRE(repel::run(functions, f, 20).finished());
     const repel::Bnn all(repel::Mlp({3, 17, 1}, activation), repel::GaussianLikelihood{1.0}, repel::NormalPrior{1.0},
                          repel::normal(3, 300, 1), repel::normal(1, 300, 2));
@@ -255,12 +252,11 @@ TEST_CASE("networks, function space and HMC give the same bits for any number of
         run_hmc(target_of(all), all.prior_draws(5, 1), repel::Hmc{.warmup = 5, .samples = 5, .leapfrog_steps = 3});
     return std::tuple{w.particles, f.particles, h.draws};
   };
-  const int before = omp_get_max_threads();
   for (const auto activation : {repel::Activation::relu, repel::Activation::tanh, repel::Activation::gelu}) {
-    omp_set_num_threads(1);
+    repel::set_threads(1);
     const auto reference = everything(activation);
-    for (const int threads : {2, 3, 8}) {
-      omp_set_num_threads(threads);
+    for (const Index threads : {2, 3, 8}) {
+      repel::set_threads(threads);
       const auto result = everything(activation);
       CAPTURE(threads, static_cast<int>(activation));
       CHECK((std::get<0>(result) == std::get<0>(reference)));
@@ -268,6 +264,7 @@ TEST_CASE("networks, function space and HMC give the same bits for any number of
       CHECK((std::get<2>(result) == std::get<2>(reference)));
     }
   }
-  omp_set_num_threads(before);
+  repel::set_threads(1);
 }
-#endif
+
+}  // namespace hmc_hmc_test

@@ -14,6 +14,8 @@
 #include <functional>
 #include <string>
 
+namespace io_checkpoint_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,18 +71,18 @@ TEST_CASE("a run goes on from its checkpoint with the same bits", "[checkpoint]"
   const Folder folder;
   const auto file = folder.path / "run";
   auto whole = start();
-  repel::run(sampler(), whole, 100);
+  CHECK(repel::run(sampler(), whole, 100).finished());
 
   auto state = start();
   CHECK(repel::resume_checkpoint(file, state, "a").from.empty());
-  repel::run(sampler(), state, 37, repel::Checkpoints(file, "a", 0).with_note([] { return "37"; }));
+  CHECK(repel::run(sampler(), state, 37, repel::Checkpoints(file, "a", 0).with_note([] { return "37"; })).finished());
   auto later = start();
   const repel::Resumed resumed = repel::resume_checkpoint(file, later, "a");
   CHECK(resumed.from == file);
   CHECK(resumed.info.note == "37");
   CHECK(resumed.info.bandwidth > 0);
   CHECK(later.step == 37);
-  repel::run(sampler(), later, 63);
+  CHECK(repel::run(sampler(), later, 63).finished());
   CHECK(later.particles == whole.particles);
   CHECK(later.memory.mean == whole.memory.mean);
   CHECK(later.memory.square == whole.memory.square);
@@ -96,15 +98,15 @@ TEST_CASE("every optimiser's memory is saved, also float's and a user's own", "[
   const Folder folder;
   const auto check = [&](const auto& optimiser) {
     const auto make = [&] {
-      return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, optimiser);
+      return repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::PlainEnsemble{}, optimiser);
     };
     auto whole = make().init(repel::normal<float>(2, 5, 7));
-    repel::run(make(), whole, 5);
+    CHECK(repel::run(make(), whole, 5).finished());
     repel::save_checkpoint(folder.path / "f", whole, "");
     auto other = make().init(repel::normal<float>(2, 5, 8));
     repel::load_checkpoint(folder.path / "f", other, "");
-    repel::run(make(), whole, 5);
-    repel::run(make(), other, 5);
+    CHECK(repel::run(make(), whole, 5).finished());
+    CHECK(repel::run(make(), other, 5).finished());
     CHECK(whole.particles == other.particles);
   };
   check(repel::Adam{});
@@ -120,7 +122,7 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   const Folder folder;
   const auto file = folder.path / "run", previous = repel::previous_checkpoint(file);
   auto state = start();
-  repel::run(sampler(), state, 5, repel::Checkpoints(file, "a", 0));
+  CHECK(repel::run(sampler(), state, 5, repel::Checkpoints(file, "a", 0)).finished());
   const std::string good = content(file);
   const auto why = [&](const std::string& bytes, const std::string& settings = "a") {
     replace(file, bytes);
@@ -139,7 +141,7 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   const auto whole_with = [&](std::size_t at, char byte) {
     std::string bytes = good.substr(0, good.size() - 8);
     bytes[at] = byte;
-    const std::uint64_t sum = repel::detail::checksum(bytes);
+    const std::uint64_t sum = repel::checksum(bytes);
     return bytes + std::string(reinterpret_cast<const char*>(&sum), sizeof sum);
   };
   CHECK(why(whole_with(0, 'R')) == "repel: the checkpoint run is no checkpoint of repel");
@@ -156,7 +158,7 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
 
   // One of another run is not passed over for an older one that fits: the run would go on from the wrong place.
   auto elsewhere = start();
-  repel::run(sampler(), elsewhere, 2, repel::Checkpoints(folder.path / "foreign", "b", 0));
+  CHECK(repel::run(sampler(), elsewhere, 2, repel::Checkpoints(folder.path / "foreign", "b", 0)).finished());
   const std::string fitting = content(previous);
   replace(file, content(folder.path / "foreign"));
   auto kept = start();
@@ -180,7 +182,7 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
     CHECK(content(file.string() + ".damaged") == damaged);
     CHECK(!fs::exists(file));
   }
-  repel::run(sampler(), resumed_state, 1, repel::Checkpoints(file, "a", 0));
+  CHECK(repel::run(sampler(), resumed_state, 1, repel::Checkpoints(file, "a", 0)).finished());
   CHECK(content(file) == good);  // the same bits, after all
 
   // Of another run: nothing is touched, and no older one is taken instead.
@@ -210,7 +212,7 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   // A folder is neither read nor moved out of the way.
   fs::create_directories(folder.path / "folder");
   CHECK(reason(folder.path, [&] { repel::save_checkpoint(folder.path / "folder", state, ""); }) ==
-        "repel: folder: cannot be written: it is there, and no file");
+        "repel: folder: cannot be written: it exists, but is not a file");
   CHECK(fs::is_directory(folder.path / "folder"));
   CHECK(reason(folder.path, [&] { repel::resume_checkpoint(folder.path / "folder", kept, "a"); }) ==
         "repel: the checkpoint folder cannot be opened, or is no file");
@@ -219,7 +221,8 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
 TEST_CASE("particles stored by rows go into a checkpoint and come out of it as they are", "[checkpoint]") {
   const Folder folder;
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Map{}, repel::Sgd{});
+  const auto sampler =
+      repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::PlainEnsemble{}, repel::Sgd{});
   const MatrixXd x = repel::normal(2, 3, 1);
   repel::save_checkpoint(folder.path / "f", sampler.init(Rows(x)), "");
   auto by_rows = sampler.init(Rows(0 * x));
@@ -235,19 +238,19 @@ TEST_CASE("a checkpoint that cannot be written does not end the run, but is told
   const auto file = folder.path / "later" / "run";  // its folder is not there yet
   auto state = start();
   repel::Checkpoints checkpoints(file, "a", 0);
-  std::string trouble;
+  std::string last_error;
   int finished = 0;
-  repel::run(sampler(), state, 5, std::ref(checkpoints), [&](const auto&, const auto& info) {
-    if (info.step == 3) trouble = checkpoints.trouble();
+  (void)repel::run(sampler(), state, 5, std::ref(checkpoints), [&](const auto&, const auto& info) {
+    if (info.step == 3) last_error = checkpoints.last_error();
     if (info.step == 3) fs::create_directories(folder.path / "later");
   });
-  CHECK_THAT(trouble, contains("cannot be written"));
-  CHECK(checkpoints.trouble().empty());
+  CHECK_THAT(last_error, contains("cannot be written"));
+  CHECK(checkpoints.last_error().empty());
   CHECK(fs::exists(file));
 
-  CHECK_THROWS_WITH(
-      repel::run(sampler(), state, 5, repel::Checkpoints(folder.path / "never" / "run", "a", 0), CountsEnds{finished}),
-      contains("cannot be written"));
+  CHECK_THROWS_WITH((void)repel::run(sampler(), state, 5, repel::Checkpoints(folder.path / "never" / "run", "a", 0),
+                                     CountsEnds{finished}),
+                    contains("cannot be written"));
   CHECK(state.step == 10);
   CHECK(finished == 1);  // also who comes after the one that throws
 }
@@ -257,7 +260,7 @@ TEST_CASE("a run killed at any moment resumes and ends with the same bits", "[ch
   const auto file = folder.path / "run";
   constexpr repel::Index steps = 3000;
   auto whole = start();
-  repel::run(sampler(), whole, steps);
+  CHECK(repel::run(sampler(), whole, steps).finished());
 
   repel::Random random(3);
   int kills = 0;
@@ -271,7 +274,7 @@ TEST_CASE("a run killed at any moment resumes and ends with the same bits", "[ch
       if (child == 0) {  // no Catch in here
         auto state = start();
         repel::resume_checkpoint(file, state, "a");
-        repel::run(sampler(), state, steps - state.step, repel::Checkpoints(file, "a", 0.0005));
+        CHECK(repel::run(sampler(), state, steps - state.step, repel::Checkpoints(file, "a", 0.0005)).finished());
         ::_exit(0);
       }
       ::usleep(static_cast<unsigned>(patience * random.uniform()));
@@ -339,3 +342,5 @@ TEST_CASE("particles as NumPy files", "[npy]") {
   replace(file, "abc");
   CHECK(why() == "repel::load_npy: p.npy: does not start as a NumPy file");
 }
+
+}  // namespace io_checkpoint_test

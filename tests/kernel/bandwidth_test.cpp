@@ -3,11 +3,13 @@
 #include "support/oracle.hpp"
 #include "support/tolerance.hpp"
 
-#include <repel/kernel/gram.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/rbf.hpp>
+#include <repel/pairwise/pairs.hpp>
 
 #include <string>
+
+namespace kernel_bandwidth_test {
 
 namespace {
 
@@ -112,3 +114,5 @@ TEST_CASE("a bandwidth must be positive and finite", "[bandwidth]") {
   // A user's rule that goes wrong is told so, too.
   CHECK_THROWS_WITH(repel::gram(repel::Rbf{Negative{}}, x), contains("the rule returned -3"));
 }
+
+}  // namespace kernel_bandwidth_test

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+namespace metrics_metrics_test {
+
 namespace {
 
 using Eigen::MatrixXd;
@@ -303,3 +305,5 @@ TEST_CASE("metrics refuse what is not a prediction, and say why", "[metrics][che
   CHECK_THROWS_WITH(metrics::coverage(p, MatrixXd::Zero(2, 2), p),
                     "repel::metrics::coverage: low(0, 0) is 0.5, but must be at most high, 0");
 }
+
+}  // namespace metrics_metrics_test

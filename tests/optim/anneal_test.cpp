@@ -5,6 +5,8 @@
 
 #include <string>
 
+namespace optim_anneal_test {
+
 namespace {
 
 template <class Schedule>
@@ -35,3 +37,5 @@ TEST_CASE("gamma scales a schedule, and its settings are checked", "[anneal]") {
   CHECK_THROWS_WITH((repel::anneal::Cyclic{.steps = 3, .cycles = 5}.validate()), contains("steps is 3"));
   CHECK_THROWS_WITH((repel::anneal::Hyper{.steps = 9, .gamma = -1}.validate()), contains("gamma is -1"));
 }
+
+}  // namespace optim_anneal_test

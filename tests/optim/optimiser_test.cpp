@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <string>
 
+namespace optim_optimiser_test {
+
 namespace {
 
 /// Follows the recorded gradients and compares every step with PyTorch's.
@@ -86,3 +88,5 @@ TEST_CASE("the optimisers' settings are checked", "[optim][bad-input]") {
   CHECK_THROWS_WITH(repel::RmsProp{.decay = 1.5}.validate(), contains("decay is 1.5"));
   CHECK_NOTHROW(repel::Adam{}.validate());
 }
+
+}  // namespace optim_optimiser_test

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+namespace rule_degenerate_test {
+
 // n = 1, coincident particles and extreme scales: finite directions or the clear error, never NaN.
 
 namespace {
@@ -24,7 +26,7 @@ std::map<std::string, Direction<M>> all_rules() {
     return [rule](const M& x, const M& force) -> M { return direction(rule, x, force); };
   };
   return {
-      {"Map", wrap(Map{})},
+      {"PlainEnsemble", wrap(PlainEnsemble{})},
       {"Svgd Rbf", wrap(Svgd{Rbf{}})},
       {"Svgd Imq", wrap(Svgd{Imq{}})},
       {"Kde Rbf", wrap(Wgd{Kde{Rbf{}}})},
@@ -86,3 +88,5 @@ TEST_CASE("the repulsion follows the scale of the particles over sixty orders of
   for (const double scale : {1e-30, 1e30})
     CHECK((repel::direction(rule, x * scale, zero) * scale - phi).norm() < 1e-12 * phi.norm());
 }
+
+}  // namespace rule_degenerate_test

@@ -4,7 +4,7 @@
 
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/matern.hpp>
-#include <repel/rule/map.hpp>
+#include <repel/rule/plain_ensemble.hpp>
 #include <repel/rule/svgd.hpp>
 #include <repel/rule/wgd.hpp>
 #include <repel/score/blob.hpp>
@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+
+namespace rule_rule_test {
 
 using repel::direction;
 using test::Index;
@@ -27,7 +29,7 @@ TEMPLATE_TEST_CASE("the rules agree with plain loops", "[rule]", float, double) 
     const Mat x = xs.template cast<double>(), s = ss.template cast<double>();
     const double h = repel::bandwidth(repel::Rbf{}, x);
     const auto rbf = test::oracle_rbf();
-    CHECK(direction(repel::Map{}, xs, ss) == ss);
+    CHECK(direction(repel::PlainEnsemble{}, xs, ss) == ss);
     CHECK(test::relative_error(direction(repel::Svgd{}, xs, ss), test::oracle_svgd(rbf, x, s, h)) <
           test::rounding<TestType>());
     CHECK(test::relative_error(direction(repel::Wgd{repel::Kde{}}, xs, ss), s - test::oracle_kde(rbf, x, x, h)) <
@@ -37,7 +39,7 @@ TEMPLATE_TEST_CASE("the rules agree with plain loops", "[rule]", float, double) 
   }
 }
 
-TEST_CASE("a rule reports the bandwidth and the mean norms of its forces", "[rule]") {
+TEST_CASE("a rule reports the bandwidth and the mean norm of its repulsion", "[rule]") {
   const Mat x = Mat::Random(2, 9), s = Mat::Random(2, 9);
   const double h = repel::bandwidth(repel::Rbf{}, x);
   const auto mean_norm = [](const Mat& m) {
@@ -47,13 +49,35 @@ TEST_CASE("a rule reports the bandwidth and the mean norms of its forces", "[rul
   };
   Mat phi(2, 9);
   repel::Wgd<repel::Kde<>>::Workspace<double> wgd;
-  const repel::Forces a = repel::Wgd{repel::Kde{}}.direction(x, s, wgd, phi);
+  const repel::RuleInfo a = repel::Wgd{repel::Kde{}}.direction(x, s, wgd, phi);
   CHECK(a.bandwidth == h);
-  CHECK(a.driving == Approx(mean_norm(s)).epsilon(1e-12));
   CHECK(a.repulsion == Approx(mean_norm(test::oracle_kde(test::oracle_rbf(), x, x, h))).epsilon(1e-12));
   repel::Svgd<>::Workspace<double> svgd;
-  const repel::Forces b = repel::Svgd{}.direction(x, s, svgd, phi);
+  const repel::RuleInfo b = repel::Svgd{}.direction(x, s, svgd, phi);
   CHECK(b.repulsion == Approx(mean_norm(test::oracle_gradient_sum(test::oracle_rbf(), x, h)) / 9).epsilon(1e-12));
+}
+
+TEST_CASE("driving part and repulsion add up to the direction", "[rule]") {
+  // For both engines, and for s of another dimension than z.
+  for (const Index d : {2, 20}) {
+    const Mat z = Mat::Random(d, 9), s = Mat::Random(d, 9), other = Mat::Random(d + 3, 9);
+    const double h = repel::bandwidth(repel::Rbf{}, z);
+    const auto check = [&]<class Rule>(const Rule& rule, const Mat& driving_of_other) {
+      repel::WorkspaceOf<Rule, double> workspace;
+      Mat driving(d, 9), repulsion(d, 9), more(d + 3, 9);
+      const repel::RuleInfo info = rule.parts(z, s, workspace, driving, repulsion);
+      CHECK(test::relative_error(driving + repulsion, direction(rule, z, s)) < 1e-12);
+      double norm = 0;
+      for (Index j = 0; j < 9; ++j) norm += repulsion.col(j).norm() / 9;
+      CHECK(info.repulsion == Approx(norm).epsilon(1e-12));
+      rule.parts(z, other, workspace, more, repulsion);
+      CHECK(test::relative_error(more, driving_of_other) < 1e-12);
+    };
+    check(repel::PlainEnsemble{}, other);
+    check(repel::Wgd{repel::Kde{}}, other);
+    check(repel::Wgd{repel::Sge{}}, other);
+    check(repel::Svgd{}, other * test::oracle_gram(test::oracle_rbf(), z, z, h) / 9);
+  }
 }
 
 namespace {
@@ -89,7 +113,7 @@ void check_invariances(const Rule& rule, bool radial) {
 }  // namespace
 
 TEST_CASE("directions follow translations, rotations and permutations of the particles", "[rule][invariance]") {
-  check_invariances(repel::Map{}, true);
+  check_invariances(repel::PlainEnsemble{}, true);
   check_invariances(repel::Svgd{repel::Rbf{}}, true);
   check_invariances(repel::Svgd{repel::Matern52{}}, true);
   check_invariances(repel::Svgd{repel::Laplace{}}, false);
@@ -109,5 +133,7 @@ TEST_CASE("bad input to a direction is refused by name", "[rule][bad-input]") {
   bad(0, 4) = std::numeric_limits<double>::infinity();
   CHECK_THROWS_WITH(direction(repel::Svgd{}, x, bad), "repel::direction: grad_log_p(0, 4) is inf, but must be finite");
   CHECK_THROWS_WITH(direction(repel::Svgd{}, bad, x), "repel::direction: X(0, 4) is inf, but must be finite");
-  CHECK_THROWS_WITH(direction(repel::Map{}, Mat(0, 5), Mat(0, 5)), contains("X has 0 rows"));
+  CHECK_THROWS_WITH(direction(repel::PlainEnsemble{}, Mat(0, 5), Mat(0, 5)), contains("X has 0 rows"));
 }
+
+}  // namespace rule_rule_test

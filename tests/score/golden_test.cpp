@@ -10,6 +10,8 @@
 
 #include <string>
 
+namespace score_golden_test {
+
 // The authors' numbers: 1e-12 relative to the largest entry, 1e-9 for SSGE, which divides by squared eigenvalues.
 
 namespace {
@@ -29,10 +31,10 @@ void compare(const std::string& set, const std::string& variant, const Rule& rul
   CHECK(repel::bandwidth(kernel, x) == Approx(scalars.at("h")).epsilon(1e-12));
   CHECK(test::relative_error(repel::gram(kernel, x), golden("K")) < 1e-12);
 
-  repel::Gram<repel::Rbf<Rule>, double> gram;
-  gram.update(kernel, x);
+  repel::Pairs<repel::Rbf<Rule>, double> pairs;
+  pairs.measure(kernel, x);
   Eigen::MatrixXd attraction(x.rows(), x.cols());
-  gram.attraction(attraction);
+  pairs.accumulate(repel::pair::gradient(attraction));
   CHECK(test::relative_error(attraction, golden("dK")) < 1e-12);
 
   CHECK(test::relative_error(repel::direction(repel::Svgd{kernel}, x, grad), golden("svgd_phi")) < 1e-12);
@@ -47,7 +49,7 @@ void compare(const std::string& set, const std::string& variant, const Rule& rul
   CHECK(test::relative_error(repel::estimate_score(some, x, q), golden("ssge_top_j_score_at_X_new")) < 1e-9);
 
   // The eigenvalues behind them, of K + ηI.
-  Eigen::MatrixXd shifted = gram.values();
+  Eigen::MatrixXd shifted = pairs.values();
   shifted.diagonal().array() += eta;
   Eigen::VectorXd expected = golden("ssge_eigvals_of_K_plus_eta").reshaped();
   std::sort(expected.begin(), expected.end());
@@ -63,3 +65,5 @@ TEST_CASE("kernels, rules and estimators give the golden numbers", "[golden]") {
     compare(set, "fixed_h_2", repel::FixedBandwidth{2.0});
   }
 }
+
+}  // namespace score_golden_test

@@ -10,6 +10,8 @@
 #include <repel/score/sge.hpp>
 #include <repel/score/ssge.hpp>
 
+namespace score_score_test {
+
 using repel::estimate_score;
 using test::Index;
 using test::Mat;
@@ -26,9 +28,9 @@ Mat particles(Index d, Index n) {
 
 struct Flat {
   repel::Rbf<> kernel{};
-  void score(auto& gram, auto&, auto& out) const {
-    gram.attraction(out);
-    out /= gram.values().sum();
+  void score(auto& pairs, auto&, auto& out) const {
+    pairs.accumulate(repel::pair::gradient(out));
+    out /= pairs.values().sum();
   }
 };
 
@@ -156,8 +158,9 @@ TEST_CASE("bad settings and points are refused by name", "[score][bad-input]") {
   CHECK_THROWS_WITH(estimate_score(repel::Sge{repel::Rbf{}, 1e39}, x.cast<float>().eval()),
                     "repel::Sge: ridge is 1e+39, but must be within the range of 32-bit numbers");
   // Sums of kernel gradients that overflow: 1/h is near the largest float.
-  CHECK_THROWS_WITH(estimate_score(repel::Kde{repel::Laplace{}}, (repel::normal<float>(2, 200, 3) * 3e-38f).eval()),
-                    contains("is not finite, but must be"));
+  const Eigen::MatrixXf tiny = repel::normal<float>(2, 200, 3) * 3e-38f;
+  CHECK_THROWS_WITH(estimate_score(repel::Sge{repel::Laplace{}}, tiny), contains("is not finite, but must be"));
+  CHECK(estimate_score(repel::Kde{repel::Laplace{}}, tiny).allFinite());  // divided by the sums of k first
   // A singular kernel matrix without a ridge.
   Mat twin = x;
   twin.col(5) = twin.col(2);
@@ -168,3 +171,5 @@ TEST_CASE("bad settings and points are refused by name", "[score][bad-input]") {
                     contains("repel::Ssge: eigenvalue 8 of K + ridge I is"));
   CHECK(estimate_score(repel::Sge{repel::Rbf{}, 1e-10}, twin).allFinite());
 }
+
+}  // namespace score_score_test

@@ -5,7 +5,11 @@
 #include <repel/bnn.hpp>
 #include <repel/repel.hpp>
 
+#include <functional>
 #include <string>
+#include <utility>
+
+namespace space_function_space_test {
 
 using repel::Index;
 
@@ -79,7 +83,7 @@ TEST_CASE("function space gives the golden numbers", "[golden][function_space]")
   ImplicitPrior<>::Workspace<double> workspace;
   ImplicitPrior{Ssge{}, at.functions.cols()}.add_score(at, f, g, workspace);
   CHECK(at.asked == at.functions.cols());
-  CHECK(workspace.gram.bandwidth() ==
+  CHECK(workspace.pairs.bandwidth() ==
         Approx(test::golden_scalars(dir + "on_f/scalars.csv").at("prior_h")).epsilon(1e-12));
   CHECK(test::relative_error(g - Eigen::MatrixXd::Ones(f.rows(), f.cols()),
                              test::golden(dir + "on_f/prior_score.csv")) < 1e-9);
@@ -98,7 +102,7 @@ TEST_CASE("a step in function space is the rule at the outputs, pulled back", "[
     const Eigen::MatrixXd expected = w + 0.5 * model.x * repel::direction(rule, f, s);
     CHECK(test::relative_error(state.particles, expected) < 1e-12);
   };
-  check(repel::Map{});
+  check(repel::PlainEnsemble{});
   check(repel::Svgd{});
   check(repel::Wgd{repel::Kde{}});
   check(repel::Wgd{repel::Sge{}});
@@ -137,7 +141,7 @@ TEST_CASE("a linear model in function space reaches its exact posterior", "[reco
   check("Ssge", sample(repel::Wgd{repel::Ssge{}}).first, covariance, 0.06);
   const auto [kde, h] = sample(repel::Wgd{repel::Kde{}});
   check("Kde", kde, covariance - h / 2 * Eigen::MatrixXd::Identity(3, 3), 0.06);
-  check("Map", sample(repel::Map{}).first, Eigen::MatrixXd::Zero(3, 3), 1e-3);
+  check("Map", sample(repel::PlainEnsemble{}).first, Eigen::MatrixXd::Zero(3, 3), 1e-3);
 }
 
 namespace {
@@ -272,24 +276,124 @@ TEST_CASE("a model that breaks the contract is told so, and nothing moves", "[fu
   CHECK_FALSE(step("nan").second.finite);
   CHECK(step("nan").second.particle == 2);
   CHECK_THAT(step("resizes").first, contains("the outputs written by predict() is 3x4, but must be 2x4"));
-  // A rule of four arguments works where the kernel looks at the outputs, which a Bnn's does by default.
-  struct Plain {
-    repel::Forces direction(const Eigen::MatrixXd&, const Eigen::MatrixXd& s, repel::Empty&,
-                            Eigen::MatrixXd& phi) const {
-      phi = s;
-      return {};
-    }
-  };
-  const repel::Bnn network(repel::Mlp({3, 2}), repel::CategoricalLikelihood{}, repel::NormalPrior{1.0},
-                           repel::normal(3, 4, 1), Eigen::VectorXi::Zero(4).eval());
-  const auto plain = [&](repel::Look look) {
-    auto sampler = repel::function_space(network.functions(repel::FlatPrior{}, repel::BatchPoints{}, look), Plain{});
-    auto state = sampler.init(network.prior_draws(2, 1));
-    return sampler.step(state).finite;
-  };
-  CHECK(plain(repel::Look::outputs));
-  CHECK_THROWS_WITH(plain(repel::Look::probabilities), contains("has no fifth argument"));
-
   CHECK_THAT(step("pullback").first, contains("the direction written by pullback() is 1x4, but must be 3x4"));
   CHECK_THROWS_WITH(step("no outputs"), contains("output_dim() is 0, but must be at least 1"));
 }
+
+namespace {
+
+/// Outputs of a model with two numbers per point at four points, the first three of them data.
+struct Layered {
+  Eigen::MatrixXd x;  // 5×8
+  repel::FunctionLayout layout() const { return {2, 4, 3, 0}; }
+  Index output_dim() const { return 8; }
+  void predict(const auto& w, auto& f) const { f.noalias() = x.transpose() * w; }
+  void score(const auto& f, auto& g) const { g = -f; }
+  void pullback(const auto&, const auto& v, auto& out) const { out.noalias() = x * v; }
+};
+
+/// Any view against finite differences and against its own definition, a function of one particle's outputs.
+template <class V>
+void check_view(const V& view, const repel::FunctionLayout& layout,
+                const std::function<Eigen::VectorXd(const Eigen::VectorXd&)>& definition) {
+  repel::WorkspaceOf<V, double> workspace;
+  const Eigen::MatrixXd f = repel::normal(layout.rows(), 3, 11);
+  Eigen::MatrixXd z, back, up, down;
+  view.view(f, layout, workspace, z);
+  REQUIRE(z.rows() == view.seen(layout).rows());
+  for (Index j = 0; j < 3; ++j) CHECK((z.col(j) - definition(f.col(j))).norm() < 1e-14);
+  // view_vjp is the transposed derivative of view: u·(∂z/∂f)ᵀv = v·∂z/∂u for any u and v.
+  const Eigen::MatrixXd u = repel::normal(f.rows(), 3, 4), v = repel::normal(z.rows(), 3, 5);
+  view.view_vjp(f, layout, workspace, v, back);
+  view.view(Eigen::MatrixXd(f + 1e-6 * u), layout, workspace, up);
+  view.view(Eigen::MatrixXd(f - 1e-6 * u), layout, workspace, down);
+  CHECK(u.cwiseProduct(back).sum() == Approx(v.cwiseProduct(up - down).sum() / 2e-6).epsilon(1e-7));
+}
+
+Eigen::VectorXd softmax_of_points(const Eigen::VectorXd& f, Index classes) {
+  Eigen::VectorXd p = f.array().exp();
+  for (Index i = 0; i < p.size(); i += classes) p.segment(i, classes) /= p.segment(i, classes).sum();
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("views agree with their definitions and derivatives", "[function_space][view]") {
+  namespace view = repel::view;
+  const repel::FunctionLayout plain{3, 5, 3, 0}, with_features{3, 5, 3, 2};
+  check_view(view::Outputs{}, plain, [](const auto& f) { return f; });
+  check_view(view::Outputs{}, with_features, [](const auto& f) { return f.head(15).eval(); });
+  check_view(view::Points{1, 2}, plain, [](const auto& f) { return f.segment(3, 6).eval(); });
+  check_view(view::AddedPoints{}, with_features, [](const auto& f) { return f.segment(9, 6).eval(); });
+  check_view(view::Features{}, with_features, [](const auto& f) { return f.tail(10).eval(); });
+  check_view(view::Probabilities{}, plain, [](const auto& f) { return softmax_of_points(f, 3); });
+  check_view(view::Probabilities{view::AddedPoints{}}, plain,
+             [](const auto& f) { return softmax_of_points(f.tail(6).eval(), 3); });
+  CHECK(view::AddedPoints{}.seen(plain).batch == 0);
+  CHECK(view::Points{1, 3}.seen(plain).batch == 2);
+
+  CHECK_THROWS_WITH(view::AddedPoints{}.seen({3, 5, 5, 0}), contains("but there must be others for the kernel to see"));
+  CHECK_THROWS_WITH(view::Features{}.seen(plain), contains("the model shows no features"));
+  CHECK_THROWS_WITH((view::Points{3, 4}.seen(plain)), contains("first + count is 7, but must be at most 5"));
+  CHECK_THROWS_WITH(view::Probabilities{}.seen({1, 5, 5, 0}), contains("needs one per class"));
+  const Layered model{repel::normal(5, 8, 1)};
+  CHECK_THROWS_WITH(repel::function_space(model, repel::Svgd{}, repel::Adam{}, view::Points{-1, 2}),
+                    contains("view::Points: first and count are -1 and 2"));
+}
+
+TEST_CASE("a rule acts through a view: repulsion is mapped back, the driving force is not", "[function_space][view]") {
+  const Layered model{repel::normal(5, 8, 1)};
+  const Eigen::MatrixXd w = repel::normal(5, 7, 2), f = model.x.transpose() * w, s = -f;
+  const auto kernel = repel::Rbf{repel::FixedBandwidth{3.0}};
+  const auto moved_by = [&](const auto& rule, const auto& view) {
+    auto sampler = repel::function_space(model, rule, repel::Sgd{.learning_rate = 1}, view);
+    auto state = sampler.init(w);
+    const repel::StepInfo info = sampler.step(state);
+    CHECK(info.finite);
+    return std::pair{Eigen::MatrixXd(state.particles - w), info};
+  };
+  // The kernel sees the outputs at the added point, rows 6 and 7.
+  const Eigen::MatrixXd z = f.bottomRows(2);
+  Eigen::MatrixXd wgd = s, svgd = Eigen::MatrixXd::Zero(8, 7), repulsion = Eigen::MatrixXd::Zero(8, 7);
+  wgd.bottomRows(2) -= repel::estimate_score(repel::Kde{kernel}, z);
+  for (Index j = 0; j < 7; ++j)
+    for (Index i = 0; i < 7; ++i) {
+      const double k = std::exp(-(z.col(i) - z.col(j)).squaredNorm() / 3);
+      svgd.col(j) += k * s.col(i) / 7;
+      repulsion.col(j).tail(2) += 2.0 / 3 * k * (z.col(j) - z.col(i)) / 7;
+    }
+  svgd += repulsion;
+  const auto [by_wgd, wgd_info] = moved_by(repel::Wgd{repel::Kde{kernel}}, repel::view::AddedPoints{});
+  CHECK(test::relative_error(by_wgd, model.x * wgd) < 1e-12);
+  CHECK(wgd_info.direction == Approx(wgd.colwise().norm().mean()).epsilon(1e-12));
+  const auto [by_svgd, svgd_info] = moved_by(repel::Svgd{kernel}, repel::view::AddedPoints{});
+  CHECK(test::relative_error(by_svgd, model.x * svgd) < 1e-12);
+  CHECK(svgd_info.repulsion == Approx(repulsion.colwise().norm().mean()).epsilon(1e-12));
+  CHECK(svgd_info.driving == Approx(s.colwise().norm().mean()).epsilon(1e-12));
+
+  // A view of all outputs is no view.
+  const auto [all, all_info] = moved_by(repel::Svgd{kernel}, repel::view::Points{0, 4});
+  const auto [none, none_info] = moved_by(repel::Svgd{kernel}, repel::view::Outputs{});
+  CHECK(test::relative_error(all, none) < 1e-12);
+  CHECK(all_info.direction == Approx(none_info.direction).epsilon(1e-12));
+}
+
+TEST_CASE("targets and models behind plain functions give the same bits", "[sampler][function_space]") {
+  const Layered model{repel::normal(5, 8, 1)};
+  const Eigen::MatrixXd w = repel::normal(5, 7, 2);
+  const auto after = [&](auto sampler) {
+    auto state = sampler.init(w);
+    CHECK(repel::run(sampler, state, 5).finished());
+    return state.particles;
+  };
+  const repel::view::Probabilities probabilities{};
+  CHECK(after(repel::function_space(repel::AnyModel<double>(model), repel::Svgd{}, repel::Adam{}, probabilities)) ==
+        after(repel::function_space(model, repel::Svgd{}, repel::Adam{}, probabilities)));
+  const auto target = [](const auto& x, auto& g) { g = -x; };
+  CHECK(after(repel::weight_space(repel::AnyTarget<double>(target), repel::Svgd{})) ==
+        after(repel::weight_space(target, repel::Svgd{})));
+  Eigen::VectorXd values;
+  CHECK_THROWS_WITH(repel::AnyTarget<double>(target).log_density(w, values), contains("has no log_density(w, values)"));
+}
+
+}  // namespace space_function_space_test

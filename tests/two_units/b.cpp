@@ -7,6 +7,6 @@
 double from_b() {
   auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Svgd{});
   auto state = sampler.init(repel::normal(2, 5, 1));
-  repel::run(sampler, state, 3, repel::ProgressBar{}, repel::StopOnInterrupt{});
+  (void)repel::run(sampler, state, 3, repel::ProgressBar{}, repel::StopOnInterrupt{});
   return state.particles.sum();
 }

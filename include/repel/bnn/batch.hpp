@@ -27,7 +27,7 @@ class BnnBatch {
   Index size() const { return schedule_.size(); }
   bool all() const { return schedule_.all(); }
 
-  /// N / B, which makes the batch speak for all points.
+  /// N / B, which rescales the batch likelihood to the full data.
   double scale() const { return static_cast<double>(schedule_.points()) / static_cast<double>(schedule_.size()); }
 
  private:

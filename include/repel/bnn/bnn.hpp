@@ -1,8 +1,9 @@
 #pragma once
 
+#include <repel/bnn/ensemble.hpp>
 #include <repel/bnn/functions.hpp>
 #include <repel/bnn/minibatch.hpp>
-#include <repel/bnn/mlp.hpp>
+#include <repel/bnn/network.hpp>
 #include <repel/bnn/points.hpp>
 #include <repel/bnn/prior.hpp>
 #include <repel/bnn/target.hpp>
@@ -13,27 +14,34 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace repel {
 
-/// A Bayesian neural network: network, likelihood, prior and data. An immutable value, cheap to copy (the data are
-/// shared), that gives what the samplers need.
-template <Real S, class Likelihood, WeightPrior Prior>
+/// A Bayesian neural network: network (bnn/network.hpp), likelihood, prior and data. An immutable value, cheap to copy
+/// (the data are shared), that gives what the samplers need.
+template <class N, class Likelihood, WeightPrior Prior, Real S>
 class Bnn {
  public:
+  using Network = N;
   using Scalar = S;
+  static constexpr bool has_probabilities = Likelihood::has_probabilities;
   using Targets = typename Likelihood::template Targets<Scalar>;
 
   /// inputs: a point per column. targets: a column per point as well; labels, and targets of a single output, may also
   /// be a plain vector. minibatch: how many points each step sees.
   template <class X, class Y>
-  Bnn(Mlp network, Likelihood likelihood, Prior prior, const Eigen::MatrixBase<X>& inputs,
+  Bnn(N network, Likelihood likelihood, Prior prior, const Eigen::MatrixBase<X>& inputs,
       const Eigen::MatrixBase<Y>& targets, Minibatch minibatch = {})
       : network_(std::move(network)),
         likelihood_(std::move(likelihood)),
         prior_(std::move(prior)),
         schedule_(minibatch, inputs.cols()),
         seed_(minibatch.seed) {
+    static_assert(
+        repel::Network<N, S>,
+        "repel::Bnn: the first argument must be a network, with inputs(), outputs(), parameters(), blocks(), a "
+        "nested Tape<Scalar>, forward(w, x, tape, f) and backward(w, x, tape, v, g); see repel/bnn/network.hpp");
     auto data = std::make_shared<Data>();
     data->inputs = inputs;
     if constexpr (Y::ColsAtCompileTime == 1) {
@@ -53,11 +61,13 @@ class Bnn {
     detail::validate(likelihood_);
     likelihood_.check(data->targets, network_.outputs());
     detail::validate(prior_);
-    if constexpr (requires { prior_.check(network_); }) prior_.check(network_);
+    if constexpr (requires { prior_.check(Index{1}); }) prior_.check(layers_of(network_));
+    data->blocks = network_.blocks();
     data_ = std::move(data);
   }
 
-  const Mlp& network() const { return network_; }
+  const N& network() const { return network_; }
+  const std::vector<ParameterBlock>& blocks() const { return data_->blocks; }
   const Likelihood& likelihood() const { return likelihood_; }
   const Prior& prior() const { return prior_; }
   const Matrix<Scalar>& inputs() const { return data_->inputs; }
@@ -69,16 +79,21 @@ class Bnn {
   BnnTarget<Bnn> target() const { return BnnTarget<Bnn>(*this); }
 
   /// For function_space(): the outputs at the batch and their posterior. `prior` is one over functions
-  /// (space/function_prior.hpp), `points` says where else functions are compared and `look` what the kernel compares
-  /// there (bnn/points.hpp). The defaults are the paper's.
+  /// (space/function_prior.hpp), `points` says where else functions are compared (bnn/points.hpp). The defaults are the
+  /// paper's.
   template <class FunctionPrior = ImplicitPrior<>, class Points = BatchPoints>
-  BnnFunctions<Bnn, FunctionPrior, Points> functions(FunctionPrior prior = {}, Points points = {},
-                                                     Look look = Look::outputs) const {
+  BnnFunctions<Bnn, FunctionPrior, Points> functions(FunctionPrior prior = {}, Points points = {}) const {
+    return functions_of(std::move(prior), std::move(points), FunctionsAre::outputs);
+  }
+
+  /// The same in probability space: a classifier's functions are its class probabilities, and likelihood, prior and
+  /// kernel act on them.
+  template <class FunctionPrior = ImplicitPrior<>, class Points = BatchPoints>
+  BnnFunctions<Bnn, FunctionPrior, Points> probability_functions(FunctionPrior prior = {}, Points points = {}) const {
     static_assert(
-        !requires { prior.beside_batch; } && requires { points.beside_batch; },
-        "repel::Bnn::functions: the arguments are a prior over functions, then the points where functions are "
-        "compared, then what the kernel looks at: functions(ImplicitPrior{}, UniformPoints{...}, Look::outputs)");
-    return BnnFunctions<Bnn, FunctionPrior, Points>(*this, std::move(prior), std::move(points), look);
+        has_probabilities,
+        "repel::Bnn::probability_functions: the likelihood has no class probabilities: it needs a classifier");
+    return functions_of(std::move(prior), std::move(points), FunctionsAre::probabilities);
   }
 
   /// Initial particles, drawn from the prior.
@@ -90,9 +105,9 @@ class Bnn {
   Matrix<Scalar> outputs(const Matrix<Scalar>& particles, const Matrix<Scalar>& points) const {
     detail::require_points("Bnn", "particles", particles);
     detail::require_points("Bnn", "points", points);
-    typename Mlp::template Tape<Scalar> tape;
     Matrix<Scalar> f;
-    network_.evaluate(particles, points, tape, f);
+    Ensemble<N, Scalar>(network_).evaluate(particles, points, f);
+    if (features_of(network_) > 0) f.conservativeResize(network_.outputs() * points.cols(), Eigen::NoChange);
     return f;
   }
 
@@ -105,20 +120,30 @@ class Bnn {
   struct Data {
     Matrix<Scalar> inputs;
     Targets targets;
+    std::vector<ParameterBlock> blocks;
   };
 
-  Mlp network_;
+  template <class FunctionPrior, class Points>
+  BnnFunctions<Bnn, FunctionPrior, Points> functions_of(FunctionPrior prior, Points points, FunctionsAre are) const {
+    static_assert(
+        !requires { prior.count(Index{1}); } && requires { points.count(Index{1}); },
+        "repel::Bnn::functions: the arguments are a prior over functions, then the points where functions are "
+        "compared: functions(ImplicitPrior{}, UniformPoints{...}); what the kernel sees is function_space()'s view");
+    return BnnFunctions<Bnn, FunctionPrior, Points>(*this, std::move(prior), std::move(points), are);
+  }
+
+  N network_;
   Likelihood likelihood_;
   Prior prior_;
   detail::BatchSchedule schedule_;
   std::uint64_t seed_;
   std::shared_ptr<const Data> data_;
 };
-template <class Likelihood, class Prior, class X, class Y>
-Bnn(Mlp, Likelihood, Prior, const Eigen::MatrixBase<X>&, const Eigen::MatrixBase<Y>&)
-    -> Bnn<typename X::Scalar, Likelihood, Prior>;
-template <class Likelihood, class Prior, class X, class Y>
-Bnn(Mlp, Likelihood, Prior, const Eigen::MatrixBase<X>&, const Eigen::MatrixBase<Y>&, Minibatch)
-    -> Bnn<typename X::Scalar, Likelihood, Prior>;
+template <class N, class Likelihood, class Prior, class X, class Y>
+Bnn(N, Likelihood, Prior, const Eigen::MatrixBase<X>&, const Eigen::MatrixBase<Y>&)
+    -> Bnn<N, Likelihood, Prior, typename X::Scalar>;
+template <class N, class Likelihood, class Prior, class X, class Y>
+Bnn(N, Likelihood, Prior, const Eigen::MatrixBase<X>&, const Eigen::MatrixBase<Y>&, Minibatch)
+    -> Bnn<N, Likelihood, Prior, typename X::Scalar>;
 
 }  // namespace repel

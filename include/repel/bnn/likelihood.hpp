@@ -1,20 +1,21 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/normal_density.hpp>
 #include <repel/core/types.hpp>
+#include <repel/linalg/softmax.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 // Likelihoods: how likely the observed targets are, given the network's outputs.
 //
 // A likelihood is a value with
 //   template <class Scalar> using Targets     the type of the observations, one column per point
 //   static constexpr bool has_probabilities   whether the softmax of the outputs means anything
-//   check(y, outputs)                         throws where the observations do not fit a network with that many outputs
+//   check(y, outputs)                         throws if the observations do not fit a network with that many outputs
 //   score(f, y)                               f ← ∇_f Σ log p(y | f), in place; f is outputs×p
-//   score_of_probabilities(p, y)              where has_probabilities: the same as a function of the probabilities
+//   score_of_probabilities(p, y)              if has_probabilities: the same as a function of the probabilities
 //   log_density(f, y)                         Σ log p(y | f) over the points
 //   summarise(F, outputs)                     the ensemble's prediction, from the members' outputs: (outputs p)×n
 
@@ -60,8 +61,7 @@ struct GaussianLikelihood {
   template <class F, class Y>
   double log_density(const F& f, const Y& y) const {
     const double residuals = (f.template cast<double>() - y.template cast<double>()).squaredNorm();
-    return -0.5 * residuals / (noise * noise) -
-           static_cast<double>(f.size()) * (std::log(noise) + 0.5 * std::log(2 * std::numbers::pi));
+    return detail::log_normal_density(residuals, noise, static_cast<double>(f.size()));
   }
 
   template <class Scalar>
@@ -93,19 +93,9 @@ struct CategoricalLikelihood {
                      " for a network with ", outputs, " outputs");
   }
 
-  /// f ← its softmax, column by column, for logits of any size.
-  template <class F>
-  static void softmax(F& f) {
-    for (Index i = 0; i < f.cols(); ++i) {
-      auto column = f.col(i).array();
-      column = (column - column.maxCoeff()).exp();
-      column /= column.sum();
-    }
-  }
-
   template <class F, class Y>
   void score(F& f, const Y& y) const {
-    softmax(f);
+    detail::softmax(f);
     f = -f;
     for (Index i = 0; i < f.cols(); ++i) f(y(i), i) += 1;
   }
@@ -124,11 +114,7 @@ struct CategoricalLikelihood {
   template <class F, class Y>
   double log_density(const F& f, const Y& y) const {
     double sum = 0;
-    for (Index i = 0; i < f.cols(); ++i) {
-      const double top = static_cast<double>(f.col(i).maxCoeff());
-      const double others = (f.col(i).template cast<double>().array() - top).exp().sum();
-      sum += static_cast<double>(f(y(i), i)) - top - std::log(others);
-    }
+    for (Index i = 0; i < f.cols(); ++i) sum += static_cast<double>(f(y(i), i)) - detail::log_sum_exp(f.col(i));
     return sum;
   }
 
@@ -136,10 +122,7 @@ struct CategoricalLikelihood {
   CategoricalPrediction<Scalar> summarise(const Matrix<Scalar>& f, Index outputs) const {
     CategoricalPrediction<Scalar> out;
     out.members = f;
-    for (Index j = 0; j < f.cols(); ++j) {
-      Eigen::Map<Matrix<Scalar>> member(out.members.col(j).data(), outputs, f.rows() / outputs);
-      softmax(member);
-    }
+    detail::softmax_columns(out.members, outputs);
     out.probabilities = out.members.rowwise().mean().reshaped(outputs, f.rows() / outputs);
     return out;
   }

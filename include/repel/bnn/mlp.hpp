@@ -1,7 +1,7 @@
 #pragma once
 
+#include <repel/bnn/network.hpp>
 #include <repel/core/check.hpp>
-#include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
@@ -13,15 +13,6 @@
 
 // A fully connected network whose weights are the particles: one column of a d×n matrix holds all parameters of one
 // network, layer after layer, each as its weights (out×in, row by row, as PyTorch flattens them) and then its biases.
-// All networks are evaluated in one call, in parallel over particles:
-//
-//   repel::Mlp network({1, 50, 50, 1}, repel::Activation::relu);     // widths, from the inputs to the outputs
-//   repel::Mlp::Tape<double> tape;
-//   network.forward(W, X, tape, F);           // X: inputs×p, a point per column; F: (outputs p)×n
-//   network.backward(W, X, V, tape, G);       // G = Jᵀ V per particle: the vector–Jacobian product at those W and X
-//
-// Points are columns, so that every layer is one matrix product per particle. Buffers live in the tape: with unchanged
-// sizes neither call allocates (but for Eigen's own products, which take memory for large layers).
 
 namespace repel {
 
@@ -30,8 +21,7 @@ enum class Activation { identity, relu, tanh, gelu };
 
 namespace detail {
 
-/// x ← the activation of x, elementwise. Where the derivative cannot be told from the result (GELU), `slopes` receives
-/// it.
+/// x ← the activation of x, elementwise. If the derivative cannot be told from the result (GELU), `slopes` receives it.
 template <class Scalar>
 void activate(Activation activation, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dynamic, 1>> x, Scalar* slopes) {
   switch (activation) {
@@ -81,6 +71,7 @@ void activate_back(Activation activation, Eigen::Ref<const Eigen::Array<Scalar, 
 
 }  // namespace detail
 
+/// A network of the concept in bnn/network.hpp: repel::Mlp({1, 50, 50, 1}, repel::Activation::relu).
 class Mlp {
  public:
   /// One layer, and where its parameters stand in a particle.
@@ -90,19 +81,11 @@ class Mlp {
     Index biases;   ///< offset of the biases
   };
 
-  /// What a forward pass leaves for the backward pass, and scratch memory.
+  /// The values of the hidden layers of one particle, layer after layer, and their derivatives if they are kept.
   template <class Scalar>
   struct Tape {
-    Matrix<Scalar> hidden;  ///< a column per particle: the values of its hidden layers, layer after layer
-    Matrix<Scalar> slopes;  ///< the same for their derivatives, where they are kept
-    Matrix<Scalar> deltas;  ///< scratch, a column per thread
-    Matrix<Scalar> output;  ///< scratch for gradient(), a column per thread
+    Vector<Scalar> hidden, slopes;
   };
-
-  /// A matrix with a column per point, or per particle; not what Scalar is deduced from, so that anything that converts
-  /// to it will do.
-  template <class Scalar>
-  using Points = std::type_identity_t<Matrix<Scalar>>;
 
   /// widths: the inputs, the units of every hidden layer, the outputs.
   explicit Mlp(std::vector<Index> widths, Activation activation = Activation::relu) : activation_(activation) {
@@ -118,135 +101,49 @@ class Mlp {
     }
   }
 
+  /// The same network with a hidden layer, counted from 0, for the kernel to look at (view::Features).
+  Mlp with_features(Index hidden_layer) const {
+    if (hidden_layer < 0 || hidden_layer + 1 >= static_cast<Index>(layers_.size()))
+      detail::fail("Mlp::with_features", "hidden_layer is ", hidden_layer, ", but must be at least 0 and below ",
+                   layers_.size() - 1, ", the number of hidden layers");
+    Mlp copy = *this;
+    copy.feature_layer_ = hidden_layer;
+    return copy;
+  }
+
   Index inputs() const { return layers_.front().in; }
   Index outputs() const { return layers_.back().out; }
   Index parameters() const { return parameters_; }
+  Index features() const { return feature_layer_ < 0 ? 0 : layers_[static_cast<std::size_t>(feature_layer_)].out; }
   Activation activation() const { return activation_; }
   const std::vector<Layer>& layers() const { return layers_; }
 
-  /// Outputs of every particle at every point: F is (outputs p)×n, the outputs of the first point first. Nothing is
-  /// kept for a way back.
-  template <class W, class Scalar = typename W::Scalar>
-  void evaluate(const W& w, const Points<Scalar>& x, Tape<Scalar>& tape, Matrix<Scalar>& f) const {
-    require_fit(w, x);
-    tape.hidden.resize(hidden_size(x.cols()), detail::thread_slots());
-    f.resize(outputs() * x.cols(), w.cols());
-    detail::parallel_for(w.cols(), work(x.cols()), [&](Index j, Index slot) {
-      forward_one<Scalar>(w.col(j).data(), x, tape.hidden.col(slot).data(), nullptr, f.col(j).data());
-    });
+  std::vector<ParameterBlock> blocks() const {
+    std::vector<ParameterBlock> all;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const Layer& layer = layers_[l];
+      all.push_back({layer.weights, layer.in * layer.out, layer.in, static_cast<Index>(l), false});
+      all.push_back({layer.biases, layer.out, layer.in, static_cast<Index>(l), true});
+    }
+    return all;
   }
 
-  /// The same, keeping on the tape what backward() needs.
-  template <class W, class Scalar = typename W::Scalar>
-  void forward(const W& w, const Points<Scalar>& x, Tape<Scalar>& tape, Matrix<Scalar>& f) const {
-    require_fit(w, x);
-    const Index n = w.cols(), p = x.cols();
-    tape.hidden.resize(hidden_size(p), n);
-    tape.slopes.resize(keeps_slopes() ? hidden_size(p) : 0, n);
-    f.resize(outputs() * p, n);
-    detail::parallel_for(n, work(p), [&](Index j) {
-      forward_one<Scalar>(w.col(j).data(), x, tape.hidden.col(j).data(), slopes_of(tape, j), f.col(j).data());
-    });
-  }
+  // Weights stand row by row, so in Eigen's column-major eyes they are the in×out transpose.
 
-  /// G = Jᵀ V per particle, at the W and X of the last forward pass on this tape; V is (outputs p)×n, G is d×n.
-  template <class W, class G, class Scalar = typename W::Scalar>
-  void backward(const W& w, const Points<Scalar>& x, const Points<Scalar>& v, Tape<Scalar>& tape, G& g) const {
-    require_fit(w, x);
-    const Index n = w.cols(), p = x.cols();
-    if (tape.hidden.rows() != hidden_size(p) || tape.hidden.cols() != n)
-      detail::fail("Mlp", "backward was called for ", n, " particles at ", p,
-                   " points, but must follow a forward pass on the same tape with the same particles and points");
-    if (v.rows() != outputs() * p || v.cols() != n)
-      detail::fail("Mlp", "V is ", v.rows(), "x", v.cols(), ", but must be ", outputs() * p, "x", n);
-    tape.deltas.resize(2 * padded(widest_ * p), detail::thread_slots());
-    g.resize(w.rows(), n);
-    detail::parallel_for(n, 2 * work(p), [&](Index j, Index slot) {
-      backward_one<Scalar>(w.col(j).data(), x, tape.hidden.col(j).data(), slopes_of(tape, j), v.col(j).data(),
-                           tape.deltas.col(slot).data(), g.col(j).data());
-    });
-  }
-
-  /// Both passes at once, particle by particle, so that a particle's values are still in the cache on the way back:
-  /// slope(j, F) turns the outputs of particle j (outputs×p) into what is pulled back, in place; finish(j) may then add
-  /// to column j of G.
-  template <class W, class Slope, class Finish, class G, class Scalar = typename W::Scalar>
-  void gradient(const W& w, const Points<Scalar>& x, Tape<Scalar>& tape, const Slope& slope, const Finish& finish,
-                G& g) const {
-    require_fit(w, x);
-    const Index n = w.cols(), p = x.cols(), slots = detail::thread_slots();
-    tape.hidden.resize(hidden_size(p), slots);
-    tape.slopes.resize(keeps_slopes() ? hidden_size(p) : 0, slots);
-    tape.deltas.resize(2 * padded(widest_ * p), slots);
-    tape.output.resize(padded(outputs() * p), slots);
-    g.resize(w.rows(), n);
-    detail::parallel_for(n, 3 * work(p), [&](Index j, Index slot) {
-      Scalar* hidden = tape.hidden.col(slot).data();
-      Scalar* output = tape.output.col(slot).data();
-      forward_one<Scalar>(w.col(j).data(), x, hidden, slopes_of(tape, slot), output);
-      Eigen::Map<Matrix<Scalar>> f(output, outputs(), p);
-      slope(j, f);
-      backward_one<Scalar>(w.col(j).data(), x, hidden, slopes_of(tape, slot), output, tape.deltas.col(slot).data(),
-                           g.col(j).data());
-      finish(j);
-    });
-  }
-
- private:
-  template <class Scalar>
-  using In = Eigen::Map<const Matrix<Scalar>>;
-  template <class Scalar>
-  using Out = Eigen::Map<Matrix<Scalar>>;
-  template <class Scalar>
-  using Values = Eigen::Map<Eigen::Array<Scalar, Eigen::Dynamic, 1>>;
-
-  bool keeps_slopes() const { return activation_ == Activation::gelu; }
-
-  template <class Scalar>
-  Scalar* slopes_of(Tape<Scalar>& tape, Index column) const {
-    return keeps_slopes() ? tape.slopes.col(column).data() : nullptr;
-  }
-
-  /// Every layer's values start at a multiple of 64 bytes, whatever thread or particle they belong to: Eigen treats
-  /// values before the first aligned address one by one, and its exp then differs in the last bit.
-  static Index padded(Index size) { return (size + 15) / 16 * 16; }
-
-  /// The room for the values of all hidden layers at so many points.
-  Index hidden_size(Index points) const {
-    Index size = 0;
-    for (std::size_t l = 0; l + 1 < layers_.size(); ++l) size += padded(layers_[l].out * points);
-    return size;
-  }
-
-  /// Multiply-adds of one forward pass of one particle.
-  double work(Index points) const { return static_cast<double>(parameters_) * static_cast<double>(points); }
-
-  template <class W, class X>
-  void require_fit(const W& w, const X& x) const {
-    static_assert(
-        !W::IsRowMajor || W::IsVectorAtCompileTime,
-        "repel::Mlp: particles must be stored column by column (Eigen's default), so that a network is contiguous");
-    if (w.rows() != parameters_)
-      detail::fail("Mlp", "W has ", w.rows(), " rows, but must have ", parameters_, ", the parameters of the network");
-    if (x.rows() != inputs())
-      detail::fail("Mlp", "X has ", x.rows(), " rows, but must have ", inputs(), ", the inputs of the network");
-  }
-
-  // Weights stand row by row, so in Eigen's column-major eyes they are the in×out transpose. Every product of one
-  // particle runs within its thread.
-
-  template <class Scalar>
-  void forward_one(const Scalar* w, const Matrix<Scalar>& x, Scalar* hidden, Scalar* slopes, Scalar* f) const {
+  template <class W, class Scalar, class F>
+  void forward(const W& w, const Matrix<Scalar>& x, Tape<Scalar>& tape, F& f) const {
     const Index p = x.cols();
+    tape.hidden.resize(hidden_size(p));
+    tape.slopes.resize(keeps_slopes() ? hidden_size(p) : 0);
     const Scalar* below = x.data();
-    Index room = 0;  // taken by the layers so far
+    Index at = 0;  // where the values of this layer begin
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const Layer& layer = layers_[l];
       const bool last = l + 1 == layers_.size();
-      Scalar* values = last ? f : hidden + room;
-      Out<Scalar> out(values, layer.out, p);
-      const In<Scalar> transposed(w + layer.weights, layer.in, layer.out), in(below, layer.in, p);
-      const Eigen::Map<const Vector<Scalar>> biases(w + layer.biases, layer.out);
+      Scalar* values = last ? f.data() : tape.hidden.data() + at;
+      Eigen::Map<Matrix<Scalar>> out(values, layer.out, p);
+      const In<Scalar> transposed(w.data() + layer.weights, layer.in, layer.out), in(below, layer.in, p);
+      const Eigen::Map<const Vector<Scalar>> biases(w.data() + layer.biases, layer.out);
       if (layer.in == 1) {  // a product of depth one: not worth packing
         for (Index i = 0; i < p; ++i) out.col(i) = transposed.transpose() * in(0, i) + biases;
       } else {
@@ -254,41 +151,79 @@ class Mlp {
         out.noalias() += transposed.transpose() * in;
       }
       if (!last)
-        detail::activate<Scalar>(activation_, Values<Scalar>(values, layer.out * p),
-                                 slopes == nullptr ? nullptr : slopes + room);
-      room += padded(layer.out * p);
+        detail::activate<Scalar>(activation_, detail::array_at(values, layer.out * p),
+                                 keeps_slopes() ? tape.slopes.data() + at : nullptr);
+      at += padded(layer.out * p);
       below = values;
     }
   }
 
+  template <class W, class Scalar, class V, class G>
+  void backward(const W& w, const Matrix<Scalar>& x, const Tape<Scalar>& tape, const V& v, G& g) const {
+    go_back<Scalar>(w.data(), x, tape, v.data(), nullptr, g.data());
+  }
+
+  template <class Scalar, class Z>
+  void copy_features(const Tape<Scalar>& tape, Z& z) const {
+    z = In<Scalar>(tape.hidden.data() + feature_offset(z.cols()), z.rows(), z.cols());
+  }
+  template <class W, class Scalar, class V, class U, class G>
+  void backward(const W& w, const Matrix<Scalar>& x, const Tape<Scalar>& tape, const V& v, const U& u, G& g) const {
+    go_back<Scalar>(w.data(), x, tape, v.data(), u.data(), g.data());
+  }
+
+ private:
   template <class Scalar>
-  void backward_one(const Scalar* w, const Matrix<Scalar>& x, const Scalar* hidden, const Scalar* slopes,
-                    const Scalar* v, Scalar* scratch, Scalar* g) const {
-    const Index p = x.cols();
+  using In = Eigen::Map<const Matrix<Scalar>>;
+
+  bool keeps_slopes() const { return activation_ == Activation::gelu; }
+
+  /// Every layer's values start at a multiple of 64 bytes, whatever thread or particle they belong to: Eigen treats
+  /// values before the first aligned address one by one, and its exp then differs in the last bit.
+  static Index padded(Index size) { return (size + 15) / 16 * 16; }
+
+  /// How many values the first `count` hidden layers have at so many points.
+  Index hidden_size(Index points, std::size_t count) const {
+    Index size = 0;
+    for (std::size_t l = 0; l < count; ++l) size += padded(layers_[l].out * points);
+    return size;
+  }
+  Index hidden_size(Index points) const { return hidden_size(points, layers_.size() - 1); }
+  Index feature_offset(Index points) const { return hidden_size(points, static_cast<std::size_t>(feature_layer_)); }
+
+  /// g = Jᵀ v, with u added to the gradient at the feature layer unless it is null.
+  template <class Scalar>
+  void go_back(const Scalar* w, const Matrix<Scalar>& x, const Tape<Scalar>& tape, const Scalar* v, const Scalar* u,
+               Scalar* g) const {
+    // Gradients at two neighbouring layers, in memory that stays in the thread's cache from particle to particle.
+    static thread_local Vector<Scalar> scratch;
+    const Index p = x.cols(), half = padded(widest_ * p);
+    if (scratch.size() < 2 * half) scratch.resize(2 * half);
     const Scalar* delta_values = v;
-    Index room = hidden_size(p);
+    Index at = hidden_size(p);
     for (std::size_t l = layers_.size(); l-- > 0;) {
       const Layer& layer = layers_[l];
-      if (l > 0) room -= padded(layer.in * p);
-      const Scalar* below = l == 0 ? x.data() : hidden + room;
+      if (l > 0) at -= padded(layer.in * p);
+      const Scalar* below = l == 0 ? x.data() : tape.hidden.data() + at;
       const In<Scalar> delta(delta_values, layer.out, p), in(below, layer.in, p);
-      Out<Scalar> weights(g + layer.weights, layer.in, layer.out);
-      weights.noalias() = in * delta.transpose();
+      Eigen::Map<Matrix<Scalar>>(g + layer.weights, layer.in, layer.out).noalias() = in * delta.transpose();
       Eigen::Map<Vector<Scalar>>(g + layer.biases, layer.out) = delta.rowwise().sum();
       if (l == 0) return;
-      Scalar* next = scratch + (l % 2 == 0 ? 0 : padded(widest_ * p));  // never the one that delta stands in
+      Scalar* next = scratch.data() + (l % 2 == 0 ? 0 : half);  // never the one that delta stands in
       const In<Scalar> transposed(w + layer.weights, layer.in, layer.out);
-      Out<Scalar>(next, layer.in, p).noalias() = transposed * delta;
-      using Array = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
-      detail::activate_back<Scalar>(activation_, Eigen::Map<const Array>(below, layer.in * p),
-                                    slopes == nullptr ? nullptr : slopes + room, Values<Scalar>(next, layer.in * p));
+      Eigen::Map<Matrix<Scalar>>(next, layer.in, p).noalias() = transposed * delta;
+      if (u != nullptr && static_cast<Index>(l) == feature_layer_ + 1)
+        detail::array_at(next, layer.in * p) += detail::array_at(u, layer.in * p);
+      detail::activate_back<Scalar>(activation_, detail::array_at(below, layer.in * p),
+                                    keeps_slopes() ? tape.slopes.data() + at : nullptr,
+                                    detail::array_at(next, layer.in * p));
       delta_values = next;
     }
   }
 
   Activation activation_;
   std::vector<Layer> layers_;
-  Index parameters_ = 0, widest_ = 0;
+  Index parameters_ = 0, widest_ = 0, feature_layer_ = -1;
 };
 
 }  // namespace repel

@@ -8,26 +8,18 @@
 #include <vector>
 
 // Where functions are compared. By default, and in the paper, at the training batch; these policies add points of their
-// own, where there are no data: there the prior and the repulsion act alone. `beside_batch = false` makes the kernel
-// look at the added points only (the likelihood still acts at the batch).
+// own, where there are no data: there the prior and the repulsion act alone. (With view::AddedPoints the kernel sees
+// the added points only; the likelihood still acts at the batch.)
 //
-// A policy is a value with `bool beside_batch`,
+// A policy is a value with
 //   Index count(Index batch) const                           how many points it adds to a batch of that many
 //   void fill(seed, batch, x) const                          writes them into the columns of x; `batch` is inputs×B
-// and, optionally, check(inputs), which throws where it does not fit that number of inputs.
+// and, optionally, check(inputs), which throws if it does not fit that number of inputs.
 
 namespace repel {
 
-/// What the kernel compares.
-enum class Look {
-  outputs,            ///< the network's outputs; for a classifier, the logits
-  probabilities,      ///< the class probabilities; the driving force stays one on the outputs
-  probability_space,  ///< the class probabilities, which are the functions: likelihood and prior are of them, too
-};
-
 /// The training batch and nothing else.
 struct BatchPoints {
-  static constexpr bool beside_batch = true;
   Index count(Index) const { return 0; }
   template <class Batch, class X>
   void fill(std::uint64_t, const Batch&, X&&) const {}
@@ -37,7 +29,6 @@ struct BatchPoints {
 struct UniformPoints {
   std::vector<double> low, high;  ///< the corners, an entry per input
   Index number = 32;
-  bool beside_batch = true;
 
   void check(Index inputs) const {
     if (number < 1) detail::fail("UniformPoints", "number is ", number, ", but must be at least 1");
@@ -64,7 +55,6 @@ struct UniformPoints {
 /// The training batch again, with fresh normal noise on every input.
 struct NoisyPoints {
   double sd = 1;
-  bool beside_batch = true;
 
   void validate() const { detail::require_positive("NoisyPoints", "sd", sd); }
   Index count(Index batch) const { return batch; }
@@ -80,11 +70,9 @@ struct NoisyPoints {
 /// A set of the user's, the same at every step, a point per column.
 struct GivenPoints {
   template <class Derived>
-  explicit GivenPoints(const Eigen::MatrixBase<Derived>& given, bool beside = true)
-      : points(given.template cast<double>()), beside_batch(beside) {}
+  explicit GivenPoints(const Eigen::MatrixBase<Derived>& given) : points(given.template cast<double>()) {}
 
   Eigen::MatrixXd points;
-  bool beside_batch;
 
   void check(Index inputs) const {
     if (points.rows() != inputs)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <repel/bnn/batch.hpp>
-#include <repel/bnn/mlp.hpp>
+#include <repel/bnn/ensemble.hpp>
 #include <repel/bnn/prior.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
@@ -17,7 +17,8 @@ class BnnTarget {
   using Scalar = typename Posterior::Scalar;
 
  public:
-  explicit BnnTarget(Posterior posterior) : posterior_(std::move(posterior)), batch_(posterior_) {}
+  explicit BnnTarget(Posterior posterior)
+      : posterior_(std::move(posterior)), batch_(posterior_), ensemble_(posterior_.network()) {}
 
   void begin_step(Index step) { batch_.load(posterior_, step); }
 
@@ -33,9 +34,9 @@ class BnnTarget {
       f *= scale;
     };
     const auto prior = [&](Index j) {
-      detail::add_prior_score(posterior_.network(), posterior_.prior(), j, w.col(j), g.col(j));
+      detail::add_prior_score(posterior_.blocks(), posterior_.prior(), j, w.col(j), g.col(j));
     };
-    posterior_.network().gradient(w, batch_.inputs(posterior_), tape_, slope, prior, g);
+    ensemble_.gradient(w, batch_.inputs(posterior_), slope, prior, g);
   }
 
   /// log p(D | w) + log p(w) per particle, with all constants.
@@ -44,19 +45,19 @@ class BnnTarget {
     if (!batch_.all())
       detail::fail("BnnTarget", "the minibatch has ", batch_.size(),
                    " points, but a log density needs all of them: build the Bnn with Minibatch{0}");
-    posterior_.network().evaluate(w, posterior_.inputs(), tape_, outputs_);
+    ensemble_.evaluate(w, posterior_.inputs(), outputs_);
     values.resize(w.cols());
     for (Index j = 0; j < w.cols(); ++j) {
       const Eigen::Map<const Matrix<Scalar>> f(outputs_.col(j).data(), posterior_.network().outputs(), batch_.size());
       values(j) = posterior_.likelihood().log_density(f, posterior_.targets()) +
-                  detail::prior_log_density(posterior_.network(), posterior_.prior(), j, w.col(j));
+                  detail::prior_log_density(posterior_.blocks(), posterior_.prior(), j, w.col(j));
     }
   }
 
  private:
   Posterior posterior_;
   detail::BnnBatch<Posterior> batch_;
-  typename Mlp::template Tape<Scalar> tape_;
+  Ensemble<typename Posterior::Network, Scalar> ensemble_;
   Matrix<Scalar> outputs_;
 };
 

@@ -3,7 +3,10 @@
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <locale>
 #include <sstream>
@@ -12,12 +15,12 @@
 
 // Input checks. Every message names the function, the argument, its value and the rule it breaks, as in
 //   repel::weight_space: particles(2, 17) is nan, but must be finite
-// The tests are cheap and inline; the words are put together on the cold path only.
+// The tests are cheap and inline; the message is put together on the cold path only.
 
 namespace repel::detail {
 
 template <class... Parts>
-std::string words(const Parts&... parts) {
+std::string concat(const Parts&... parts) {
   std::ostringstream out;
   out.imbue(std::locale::classic());
   (out << ... << parts);
@@ -26,7 +29,13 @@ std::string words(const Parts&... parts) {
 
 template <class... Parts>
 [[noreturn]] void fail(const char* where, const Parts&... parts) {
-  throw std::invalid_argument(words("repel::", where, ": ", parts...));
+  throw std::invalid_argument(concat("repel::", where, ": ", parts...));
+}
+
+/// For files that cannot be read or written: what it was, which file, and why not.
+template <class File, class... Parts>
+[[noreturn]] void refuse_file(const char* where, const File& file, const Parts&... parts) {
+  throw std::runtime_error(concat("repel::", where, ": ", file.string(), ": ", parts...));
 }
 
 /// The largest magnitude a coordinate may have: sums of squares over up to 2^24 coordinates then stay finite.
@@ -35,17 +44,25 @@ Scalar largest_coordinate() {
   return std::sqrt(std::numeric_limits<Scalar>::max()) / Scalar(8192);
 }
 
-/// True if every coefficient is a number whose square can be summed up (see largest_coordinate).
+/// True if every one of some numbers is one whose square can be summed up (see largest_coordinate).
+template <class Scalar>
+bool all_usable(const Scalar* values, Index count) {
+  if (count == 0) return true;
+  return array_at(values, count).abs().template maxCoeff<Eigen::PropagateNaN>() <= largest_coordinate<Scalar>();
+}
+
+/// The same for a matrix, a block or a vector in memory.
 template <class Derived>
 bool all_usable(const Eigen::DenseBase<Derived>& values) {
-  using Scalar = typename Derived::Scalar;
-  if (values.size() == 0) return true;
-  const Scalar largest = largest_coordinate<Scalar>();
-  const double bad = parallel_sum(values.cols(), static_cast<double>(values.rows()), [&](Index first, Index width) {
-    const auto part = values.derived().middleCols(first, width).cwiseAbs();
-    return part.template maxCoeff<Eigen::PropagateNaN>() <= largest ? 0.0 : 1.0;
-  });
-  return bad == 0;
+  const auto& m = values.derived();
+  const Index length = m.innerSize();
+  return 0 == parallel_sum(m.outerSize(), static_cast<double>(length), [&](Index first, Index count) {
+           const auto* at = m.data() + first * m.outerStride();
+           if (m.outerStride() == length) return all_usable(at, count * length) ? Index{0} : Index{1};
+           Index bad = 0;
+           for (Index k = 0; k < count; ++k, at += m.outerStride()) bad += all_usable(at, length) ? 0 : 1;
+           return bad;
+         });
 }
 
 inline void require_positive(const char* where, const char* name, double value) {
@@ -79,8 +96,8 @@ inline void require_fraction_below_one(const char* where, const char* name, doub
 template <class Derived>
 void require_usable(const char* where, const char* name, const Eigen::DenseBase<Derived>& values) {
   using Scalar = typename Derived::Scalar;
-  if (all_usable(values)) return;
-  const auto& x = values.derived().eval();
+  const auto& x = values.derived();
+  if (all_usable(x)) return;
   for (Index j = 0; j < x.cols(); ++j)
     for (Index i = 0; i < x.rows(); ++i) {
       if (!std::isfinite(x(i, j))) fail(where, name, "(", i, ", ", j, ") is ", x(i, j), ", but must be finite");
@@ -96,6 +113,14 @@ void require_points(const char* where, const char* name, const Eigen::DenseBase<
   if (points.rows() < 1) fail(where, name, " has 0 rows, but needs at least 1 (the dimension)");
   if (points.cols() < 1) fail(where, name, " has 0 columns, but needs at least 1 (one per particle)");
   require_usable(where, name, points);
+}
+
+/// The points that a direct function was given, evaluated if they are an expression, and checked.
+template <class Derived>
+decltype(auto) checked_points(const char* where, const char* name, const Eigen::MatrixBase<Derived>& given) {
+  decltype(auto) points = given.derived().eval();  // a reference to a matrix, or the value of an expression
+  require_points(where, name, points);
+  return points;
 }
 
 template <class A, class B>
@@ -120,8 +145,34 @@ void require_finite_result(const char* where, const Eigen::MatrixBase<Derived>& 
 template <class Derived>
 Index first_unusable_column(const Eigen::DenseBase<Derived>& values) {
   for (Index j = 0; j < values.cols(); ++j)
-    if (!all_usable(values.derived().col(j))) return j;
+    for (Index i = 0; i < values.rows(); ++i) {
+      const auto value = values.derived().coeff(i, j);
+      if (!all_usable(&value, 1)) return j;
+    }
   return -1;
+}
+
+/// What a buffer is filled with before a user's function writes it: a NaN of our own, so that one which was never
+/// written is told from one that was computed.
+template <class Scalar>
+Scalar unwritten() {
+  if constexpr (sizeof(Scalar) == 8)
+    return std::bit_cast<Scalar>(std::uint64_t{0x7ff8'5245'5045'4c21});
+  else
+    return std::bit_cast<Scalar>(std::uint32_t{0x7fc5'4c21});
+}
+
+template <class Scalar>
+bool is_unwritten(Scalar value) {
+  const Scalar mark = unwritten<Scalar>();
+  return std::memcmp(&value, &mark, sizeof value) == 0;
+}
+
+/// Gives a buffer a shape; one of a new shape is marked as unwritten.
+template <class M>
+void resize_unwritten(M& buffer, Index rows, Index columns) {
+  if (buffer.rows() != rows || buffer.cols() != columns)
+    buffer.setConstant(rows, columns, unwritten<typename M::Scalar>());
 }
 
 /// A policy may check its own settings in a member validate(); most users' policies have nothing to check.

@@ -46,13 +46,13 @@ class WithFloatMode {
 
 }  // namespace detail
 
-/// While it lives, numbers below the smallest normal one count as 0 in this thread and in the loops that it starts:
+/// While it lives, numbers below the smallest normal one count as 0 in this thread and in the loops that it starts.
+/// Samplers do so in every step: what gets no gradient (weights of dead units, or of pixels that are always 0) leaves
+/// Adam's averages to decay into such numbers, with which many processors compute a hundred times slower. For a loop of
+/// your own:
 ///
 ///   const repel::FlushDenormals flush;
-///   repel::run(sampler, state, 50000);
-///
-/// For long training in function space. What never gets a gradient there (weights of dead units, or of pixels that are
-/// always 0) leaves Adam's averages to decay into such numbers, with which many processors compute very slowly.
+///   for (…) x += 0.1 * repel::direction(rule, x, gradient(x));
 class FlushDenormals {
  public:
   FlushDenormals() : mode_(detail::float_mode() | detail::kFlushBits) {}

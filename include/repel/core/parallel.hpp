@@ -1,6 +1,8 @@
 #pragma once
 
 #include <repel/core/float_mode.hpp>
+#include <repel/core/function_ref.hpp>
+#include <repel/core/threads.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
@@ -14,11 +16,10 @@
 #include <omp.h>
 #endif
 
-// The one file that knows threads. A loop over pieces is shared out by OpenMP where the user's compiler flags enable
-// it, by the user's own executor where one is in use (UseExecutor), and runs serially otherwise. The pieces are cut by
-// the caller from the size of the problem alone, never from the number of threads, and no two pieces write the same
-// memory, and all compute in the floating-point mode of the thread that started the loop: the result has the same bits
-// in every case.
+// Loops over pieces of work. A large one is shared with the library's own threads (core/threads.hpp), or handed to the
+// user's executor if one is in use; a small one stays in its thread. The caller cuts the pieces by the size of the
+// problem, never by the number of threads; no two pieces write the same memory; and all compute in the floating-point
+// mode of the thread that started the loop. So the result has the same bits in every case.
 
 namespace repel {
 
@@ -44,7 +45,7 @@ struct ExecutorHandle {
 };
 
 inline thread_local ExecutorHandle current_executor;
-inline thread_local bool inside_piece = false;  ///< of a user's executor: loops in there stay in their thread
+inline thread_local bool inside_piece = false;  ///< loops within a piece of a loop stay in their thread
 
 }  // namespace detail
 
@@ -74,37 +75,56 @@ class UseExecutor {
 
 namespace detail {
 
-/// Work, in multiply-adds, below which starting threads costs more than it gains. It must not exceed 100 000: up to
-/// there Eigen, too, keeps to one thread, and above it the region below makes it do so. Left to itself it would cut a
-/// product by the number of threads, and the bits with it.
+/// Work, in multiply-adds, below which sharing a loop costs more than it gains. It must not exceed 100 000: up to there
+/// Eigen, too, keeps to one thread (see KeepEigenSerial).
 inline constexpr double kParallelWork = 100'000;
 
-/// How many pieces can be in work at once, and the number of the slot that this piece runs in: for scratch memory that
-/// a piece fills before it reads it. What a piece computes must not depend on its slot.
-inline Index thread_slots() {
-  if (inside_piece) return 1;
-  if (current_executor.object != nullptr) return std::max<Index>(1, current_executor.slots(current_executor.object));
+/// While it lives, Eigen's products in this thread stay in it. In a program compiled with OpenMP they would otherwise
+/// be cut by the number of threads, and the bits with them.
+class KeepEigenSerial {
 #ifdef _OPENMP
-  return omp_in_parallel() ? 1 : static_cast<Index>(omp_get_max_threads());
+ public:
+  KeepEigenSerial() : threads_(omp_get_max_threads()) {
+    if (threads_ != 1) omp_set_num_threads(1);  // for this thread alone
+  }
+  ~KeepEigenSerial() {
+    if (threads_ != 1) omp_set_num_threads(threads_);
+  }
+  KeepEigenSerial(const KeepEigenSerial&) = delete;
+  KeepEigenSerial& operator=(const KeepEigenSerial&) = delete;
+
+ private:
+  int threads_;
 #else
-  return 1;
+ public:
+  KeepEigenSerial() {}  // NOLINT(modernize-use-equals-default): not an unused variable
 #endif
+};
+
+/// Whether loops stay in this thread: within a piece of another loop, or in the user's own parallel region.
+inline bool keeps_to_this_thread() {
+#ifdef _OPENMP
+  if (omp_in_parallel() != 0) return true;
+#endif
+  return inside_piece;
+}
+
+/// How many pieces can be in work at once: for scratch memory that a piece fills before it reads it, one per slot. What
+/// a piece computes must not depend on its slot.
+inline Index thread_slots() {
+  if (keeps_to_this_thread()) return 1;
+  if (current_executor.object != nullptr) return std::max<Index>(1, current_executor.slots(current_executor.object));
+  return threads();
 }
 
 /// The exception of the lowest piece that threw, as in a serial loop.
 class FirstError {
  public:
-  template <class Body>
-  void guard(Index piece, const Body& body) {
-    try {
-      body();
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!error_ || piece < piece_) {
-        piece_ = piece;
-        error_ = std::current_exception();
-      }
-    }
+  void store(Index piece) {
+    const std::lock_guard lock(mutex_);
+    if (error_ && piece > piece_) return;
+    piece_ = piece;
+    error_ = std::current_exception();
   }
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
@@ -116,77 +136,61 @@ class FirstError {
   Index piece_ = 0;
 };
 
-/// Marks a thread as one that works on a piece of a user's executor, where Eigen, too, must keep to one thread.
-class InsidePiece {
- public:
-  InsidePiece() {
-#ifdef _OPENMP
-    threads_ = omp_get_max_threads();
-    omp_set_num_threads(1);  // for this thread alone
-#endif
-    before_ = std::exchange(inside_piece, true);
-  }
-  ~InsidePiece() {
-    inside_piece = before_;
-#ifdef _OPENMP
-    omp_set_num_threads(threads_);
-#endif
-  }
+using PieceBody = FunctionRef<void(Index piece, Index slot)>;
 
- private:
-  bool before_ = false;
-  [[maybe_unused]] int threads_ = 1;  // with OpenMP alone
-};
-
-template <class Body>
-void parallel_for(Index pieces, double work_per_piece, Body&& body) {
-  const auto run = [&body](Index p, Index slot) {
-    if constexpr (requires { body(p, Index{0}); })
-      body(p, slot);
-    else
-      body(p);
-  };
+/// body(piece, slot) for all pieces, with slots below `slots`.
+inline void run_pieces(Index pieces, double work_per_piece, Index slots, PieceBody body) {
   const bool large = static_cast<double>(pieces) * work_per_piece >= kParallelWork;
-  const unsigned mode = float_mode();
-  if (large && !inside_piece && current_executor.object != nullptr) {
+  if (large && !keeps_to_this_thread() && (current_executor.object != nullptr || (slots > 1 && pieces > 1))) {
     FirstError error;
-    const std::function<void(Index, Index)> piece = [&](Index p, Index slot) {
-      const InsidePiece mark;
+    const unsigned mode = float_mode();
+    const auto guarded = [&](Index p, Index slot) noexcept {
+      const bool before = std::exchange(inside_piece, true);
+      const KeepEigenSerial serial;
       const WithFloatMode same(mode);
-      error.guard(p, [&] { run(p, slot); });
+      try {
+        body(p, slot);
+      } catch (...) {
+        error.store(p);
+      }
+      inside_piece = before;
     };
-    current_executor.run(current_executor.object, pieces, piece);
+    bool done = true;
+    if (current_executor.object != nullptr)
+      current_executor.run(current_executor.object, pieces, std::ref(guarded));
+    else
+      done = ThreadPool::instance().run(pieces, std::min(slots, pieces), guarded);
     error.rethrow();
-    return;
+    if (done) return;
   }
-#ifdef _OPENMP
-  // Within a parallel region, the user's or our own, the loop stays in its thread; so does Eigen.
-  if (large && !inside_piece && !omp_in_parallel()) {
-    FirstError error;
-#pragma omp parallel for schedule(dynamic)
-    for (Index p = 0; p < pieces; ++p) {
-      const WithFloatMode same(mode);
-      error.guard(p, [&] { run(p, omp_get_thread_num()); });
-    }
-    error.rethrow();
-    return;
-  }
-#endif
-  for (Index p = 0; p < pieces; ++p) run(p, 0);
+  const KeepEigenSerial serial;
+  for (Index p = 0; p < pieces; ++p) body(p, 0);
+}
+
+/// body(piece, slot) for all pieces, with a slot below `slots`, which the caller took from thread_slots().
+template <class Body>
+void parallel_for(Index pieces, double work_per_piece, Index slots, const Body& body) {
+  run_pieces(pieces, work_per_piece, slots, body);
+}
+
+/// body(piece) for all pieces.
+template <class Body>
+void parallel_for(Index pieces, double work_per_piece, const Body& body) {
+  run_pieces(pieces, work_per_piece, thread_slots(), [&body](Index p, Index) { body(p); });
 }
 
 /// Columns handled in one piece of work.
 inline constexpr Index kTile = 64;
 
-/// Rows handled in one piece, where there are many rows and few columns.
+/// Rows handled in one piece, if there are many rows and few columns.
 inline constexpr Index kRowTile = 512;
 
-/// Columns handled in one piece, where there are many of both.
+/// Columns handled in one piece, if there are many of both.
 inline constexpr Index kColumnTile = 256;
 
 /// Cuts columns 0…count into tiles of a fixed width and runs body(first, width) on each.
 template <class Body>
-void parallel_tiles(Index count, Index width, double work_per_column, Body&& body) {
+void parallel_tiles(Index count, Index width, double work_per_column, const Body& body) {
   const Index tiles = (count + width - 1) / width;
   parallel_for(tiles, work_per_column * static_cast<double>(std::min(width, count)), [&](Index t) {
     const Index first = t * width;
@@ -194,9 +198,14 @@ void parallel_tiles(Index count, Index width, double work_per_column, Body&& bod
   });
 }
 
-/// Cuts a matrix into blocks of about equal size, at most 512×256, and runs body(row, rows, column, columns) on each.
+/// A block of a matrix: rows row … row + rows, columns column … column + columns.
+struct BlockOf {
+  Index row, rows, column, columns;
+};
+
+/// Cuts a matrix into blocks of about equal size, at most 512×256, and runs body(block, slot) on each.
 template <class Body>
-void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& body) {
+void parallel_blocks(Index rows, Index columns, double work_per_entry, Index slots, const Body& body) {
   if (rows < 1 || columns < 1) return;
   const auto cut = [](Index length, Index most) {
     const Index pieces = std::max<Index>(1, (length + most - 1) / most);
@@ -205,27 +214,29 @@ void parallel_blocks(Index rows, Index columns, double work_per_entry, Body&& bo
   const Index height = cut(rows, kRowTile), width = cut(columns, kColumnTile);
   const Index high = (rows + height - 1) / height, wide = (columns + width - 1) / width;
   parallel_for(high * wide, work_per_entry * static_cast<double>(std::min(rows, height) * std::min(columns, width)),
-               [&](Index block, Index slot) {
-                 const Index row = block % high * height, column = block / high * width;
-                 const Index h = std::min(height, rows - row), w = std::min(width, columns - column);
-                 if constexpr (requires { body(row, h, column, w, slot); })
-                   body(row, h, column, w, slot);
-                 else
-                   body(row, h, column, w);
+               slots, [&](Index piece, Index slot) {
+                 const Index row = piece % high * height, column = piece / high * width;
+                 body(BlockOf{row, std::min(height, rows - row), column, std::min(width, columns - column)}, slot);
                });
 }
+template <class Body>
+void parallel_blocks(Index rows, Index columns, double work_per_entry, const Body& body) {
+  parallel_blocks(rows, columns, work_per_entry, thread_slots(), [&body](const BlockOf& b, Index) { body(b); });
+}
 
-/// The sum of piece(first, width) over tiles that cover 0…count, at most 64 of them, added in order.
+/// The sum of piece(first, width) over tiles that cover 0…count, at most 64 of them, added in order. Sums may also be
+/// small structs with operator+=.
 template <class Piece>
-double parallel_sum(Index count, double work_per_item, const Piece& piece) {
+auto parallel_sum(Index count, double work_per_item, const Piece& piece) {
+  using Sum = decltype(piece(Index{0}, Index{0}));
   constexpr Index most = 64;
-  std::array<double, most> sums{};
+  std::array<Sum, most> sums{};
   const Index width = work_per_item * static_cast<double>(count) < kParallelWork ? count : (count + most - 1) / most;
-  if (width < 1) return 0;
+  Sum total{};
+  if (width < 1) return total;
   parallel_tiles(count, width, work_per_item, [&](Index first, Index items) {
     sums[static_cast<std::size_t>(first / width)] = piece(first, items);
   });
-  double total = 0;
   for (Index t = 0; t < (count + width - 1) / width; ++t) total += sums[static_cast<std::size_t>(t)];
   return total;
 }

@@ -16,6 +16,24 @@ using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
 using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 
+namespace detail {
+
+/// A register full of numbers.
+template <class Scalar>
+inline constexpr Index kChunk = Eigen::internal::packet_traits<Scalar>::size;
+template <class Scalar>
+using Chunk = Eigen::Array<Scalar, kChunk<Scalar>, 1>;
+
+/// `count` numbers in memory, as an array: elementwise work is written on these and no other types, which spares the
+/// compiler most of Eigen's expression types.
+template <class Scalar>
+auto array_at(Scalar* values, Index count) {
+  using Array = Eigen::Array<std::remove_const_t<Scalar>, Eigen::Dynamic, 1>;
+  return Eigen::Map<std::conditional_t<std::is_const_v<Scalar>, const Array, Array>>(values, count);
+}
+
+}  // namespace detail
+
 /// What coordinates may be.
 template <class Scalar>
 concept Real = std::same_as<Scalar, float> || std::same_as<Scalar, double>;

@@ -18,19 +18,15 @@
 
 namespace repel::data::detail {
 
-/// A file is not what it should be.
-template <class... Parts>
-[[noreturn]] void refuse(const char* where, const std::filesystem::path& file, const Parts&... parts) {
-  throw std::runtime_error(repel::detail::words("repel::data::", where, ": ", file.string(), ": ", parts...));
-}
+using repel::detail::refuse_file;
 
 /// The bytes of a file, one after the other; of a compressed one (.gz) what was compressed.
 class ByteSource {
  public:
   ByteSource(const char* where, const std::filesystem::path& file) : where_(where), file_(file) {
-    if (std::filesystem::is_directory(file)) refuse(where, file, "is a folder, but must be a file");
+    if (std::filesystem::is_directory(file)) refuse_file(where, file, "is a folder, but must be a file");
     plain_.open(file, std::ios::binary);
-    if (!plain_) refuse(where, file, "cannot be opened");
+    if (!plain_) refuse_file(where, file, "cannot be opened");
     char magic[2] = {};
     plain_.read(magic, 2);
     const bool compressed = plain_.gcount() == 2 && magic[0] == '\x1f' && magic[1] == '\x8b';
@@ -40,9 +36,10 @@ class ByteSource {
 #ifdef REPEL_WITH_ZLIB
     plain_.close();
     zipped_ = gzopen(file.c_str(), "rb");
-    if (zipped_ == nullptr) refuse(where, file, "cannot be opened");
+    if (zipped_ == nullptr) refuse_file(where, file, "cannot be opened");
 #else
-    refuse(where, file, "is compressed, but this program was built without zlib (see repel/data.hpp); gunzip it first");
+    refuse_file(where, file,
+                "is compressed, but this program was built without zlib (see repel/data.hpp); gunzip it first");
 #endif
   }
   ByteSource(const ByteSource&) = delete;
@@ -79,12 +76,12 @@ class ByteSource {
       std::string message = gzerror(zipped_, &code);  // after the file's name
       if (const auto at = message.rfind(": "); at != std::string::npos) message.erase(0, at + 2);
       if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
-        refuse(where_, file_, "cannot be decompressed (zlib says: ", message, "): it is damaged or cut off");
+        refuse_file(where_, file_, "cannot be decompressed (zlib says: ", message, "): it is damaged or cut off");
       return static_cast<std::size_t>(got);
     }
 #endif
     plain_.read(reinterpret_cast<char*>(out), static_cast<std::streamsize>(count));
-    if (plain_.bad()) refuse(where_, file_, "cannot be read");
+    if (plain_.bad()) refuse_file(where_, file_, "cannot be read");
     return static_cast<std::size_t>(plain_.gcount());
   }
 

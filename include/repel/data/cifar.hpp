@@ -14,18 +14,19 @@ namespace repel::data {
 /// green and blue planes of 32×32 pixels. Pictures in [0, 1], one per column.
 template <class Scalar>
 Labelled<Scalar> read_cifar10(const std::filesystem::path& file) {
-  constexpr const char* where = "read_cifar10";
+  constexpr const char* where = "data::read_cifar10";
   constexpr std::size_t pixels = 3072, record = pixels + 1, most = record * 1'000'000;
   detail::ByteSource source(where, file);
   const auto bytes = source.read(most + 1);
   if (bytes.empty() || bytes.size() % record != 0 || bytes.size() > most)
-    detail::refuse(where, file, "has ", bytes.size(), " bytes, but must have ", record,
-                   " for each of 1 to 1000000 pictures");
+    detail::refuse_file(where, file, "has ", bytes.size(), " bytes, but must have ", record,
+                        " for each of 1 to 1000000 pictures");
   const auto count = static_cast<Index>(bytes.size() / record);
   Labelled<Scalar> out{Matrix<Scalar>(static_cast<Index>(pixels), count), Eigen::RowVectorXi(count)};
   for (Index i = 0; i < count; ++i) {
     const std::uint8_t* const at = bytes.data() + static_cast<std::size_t>(i) * record;
-    if (*at > 9) detail::refuse(where, file, "the label of picture ", i, " is ", int{*at}, ", but labels are 0 to 9");
+    if (*at > 9)
+      detail::refuse_file(where, file, "the label of picture ", i, " is ", int{*at}, ", but labels are 0 to 9");
     out.labels(i) = *at;
     for (Index k = 0; k < static_cast<Index>(pixels); ++k)
       out.inputs(k, i) = static_cast<Scalar>(at[1 + k]) / Scalar(255);

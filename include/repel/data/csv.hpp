@@ -53,7 +53,7 @@ inline Cells read_cells(const char* where, const std::filesystem::path& file, ch
   constexpr std::size_t most = std::size_t{1} << 30;
   ByteSource source(where, file);
   const auto bytes = source.read(most + 1);
-  if (bytes.size() > most) refuse(where, file, "has more than ", most, " bytes");
+  if (bytes.size() > most) refuse_file(where, file, "has more than ", most, " bytes");
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark
   Cells cells;
@@ -63,7 +63,7 @@ inline Cells read_cells(const char* where, const std::filesystem::path& file, ch
     text.remove_prefix(std::min(end + 1, text.size()));
     if (row.empty()) continue;
     if (row.find('"') != std::string_view::npos)
-      refuse(where, file, "line ", line, " has a quotation mark, but cells must be plain");
+      refuse_file(where, file, "line ", line, " has a quotation mark, but cells must be plain");
     auto& out = cells.rows.emplace_back();
     cells.lines.push_back(line);
     for (std::size_t from = 0; from <= row.size();) {
@@ -72,10 +72,10 @@ inline Cells read_cells(const char* where, const std::filesystem::path& file, ch
       from = to + 1;
     }
     if (out.size() != cells.rows.front().size())
-      refuse(where, file, "line ", line, " has ", out.size(), " cells, but line ", cells.lines.front(), " has ",
-             cells.rows.front().size());
+      refuse_file(where, file, "line ", line, " has ", out.size(), " cells, but line ", cells.lines.front(), " has ",
+                  cells.rows.front().size());
   }
-  if (cells.rows.empty()) refuse(where, file, "has no rows");
+  if (cells.rows.empty()) refuse_file(where, file, "has no rows");
   return cells;
 }
 
@@ -107,8 +107,8 @@ inline Eigen::MatrixXd numbers(const char* where, const std::filesystem::path& f
   for (std::size_t r = 0; r < cells.rows.size(); ++r)
     for (std::size_t c = 0; c < columns; ++c)
       if (!parse(cells.rows[r][c], values(static_cast<Index>(r), static_cast<Index>(c))))
-        refuse(where, file, "line ", cells.lines[r], ", cell ", c + 1, " is \"", cells.rows[r][c].substr(0, 40),
-               "\", but must be a number");
+        refuse_file(where, file, "line ", cells.lines[r], ", cell ", c + 1, " is \"", cells.rows[r][c].substr(0, 40),
+                    "\", but must be a number");
   return values;
 }
 
@@ -116,30 +116,31 @@ inline Eigen::MatrixXd numbers(const char* where, const std::filesystem::path& f
 
 /// A CSV file of numbers, with or without a header.
 inline Table read_csv(const std::filesystem::path& file, char separator = ',') {
-  constexpr const char* where = "read_csv";
+  constexpr const char* where = "data::read_csv";
   detail::Cells cells = detail::read_cells(where, file, separator);
   const std::size_t columns = cells.rows.front().size();
   Table table;
   table.names = detail::take_header(cells, columns);
-  if (cells.rows.empty()) detail::refuse(where, file, "has a header, but no rows");
+  if (cells.rows.empty()) detail::refuse_file(where, file, "has a header, but no rows");
   table.values = detail::numbers(where, file, cells, columns);
   return table;
 }
 
 /// A CSV file of numbers whose last column is a class, a word or a number, as the Iris data have it.
 inline LabelledTable read_labelled_csv(const std::filesystem::path& file, char separator = ',') {
-  constexpr const char* where = "read_labelled_csv";
+  constexpr const char* where = "data::read_labelled_csv";
   detail::Cells cells = detail::read_cells(where, file, separator);
   const std::size_t columns = cells.rows.front().size();
-  if (columns < 2) detail::refuse(where, file, "has 1 column, but needs at least 2: numbers, and the class at the end");
+  if (columns < 2)
+    detail::refuse_file(where, file, "has 1 column, but needs at least 2: numbers, and the class at the end");
   LabelledTable table;
   table.names = detail::take_header(cells, columns - 1);
-  if (cells.rows.empty()) detail::refuse(where, file, "has a header, but no rows");
+  if (cells.rows.empty()) detail::refuse_file(where, file, "has a header, but no rows");
   table.data.inputs = detail::numbers(where, file, cells, columns - 1).transpose();
   table.data.labels.resize(static_cast<Index>(cells.rows.size()));
   for (std::size_t r = 0; r < cells.rows.size(); ++r) {
     const std::string& name = cells.rows[r].back();
-    if (name.empty()) detail::refuse(where, file, "line ", cells.lines[r], " has no class in its last cell");
+    if (name.empty()) detail::refuse_file(where, file, "line ", cells.lines[r], " has no class in its last cell");
     auto found = std::find(table.classes.begin(), table.classes.end(), name);
     if (found == table.classes.end()) found = table.classes.insert(found, name);
     table.data.labels(static_cast<Index>(r)) = static_cast<int>(found - table.classes.begin());

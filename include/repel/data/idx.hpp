@@ -22,7 +22,7 @@ struct IdxArray {
 /// Reads an IDX file: two zero bytes, the type 0x08 (unsigned byte; others are refused), the number of dimensions (1 to
 /// 4), each dimension as a big-endian 32-bit number, and the values, neither fewer nor more.
 inline IdxArray read_idx(const std::filesystem::path& file) {
-  constexpr const char* where = "read_idx";
+  constexpr const char* where = "data::read_idx";
   constexpr std::size_t most = std::size_t{1} << 33;  // 8 GiB: more is a damaged header
   detail::ByteSource source(where, file);
   const auto hex = [](const std::vector<std::uint8_t>& bytes) {
@@ -32,37 +32,38 @@ inline IdxArray read_idx(const std::filesystem::path& file) {
   };
   const auto magic = source.read(4);
   if (magic.size() < 4)
-    detail::refuse(where, file, "has ", magic.size(), " bytes, but an IDX file starts with 4 of magic");
+    detail::refuse_file(where, file, "has ", magic.size(), " bytes, but an IDX file starts with 4 of magic");
   if (magic[0] != 0 || magic[1] != 0)
-    detail::refuse(where, file, "magic is ", hex(magic), ", but an IDX file starts with 0000");
+    detail::refuse_file(where, file, "magic is ", hex(magic), ", but an IDX file starts with 0000");
   if (magic[2] != 0x08)
-    detail::refuse(where, file, "the type in magic ", hex(magic), " is ", hex({magic[2]}),
-                   ", but must be 08, unsigned bytes");
+    detail::refuse_file(where, file, "the type in magic ", hex(magic), " is ", hex({magic[2]}),
+                        ", but must be 08, unsigned bytes");
   const int dimensions = magic[3];
   if (dimensions < 1 || dimensions > 4)
-    detail::refuse(where, file, "the number of dimensions in magic ", hex(magic), " is ", dimensions,
-                   ", but must be 1 to 4");
+    detail::refuse_file(where, file, "the number of dimensions in magic ", hex(magic), " is ", dimensions,
+                        ", but must be 1 to 4");
 
   IdxArray array;
   std::size_t size = 1;
   std::string shape;
   for (int k = 0; k < dimensions; ++k) {
     const auto bytes = source.read(4);
-    if (bytes.size() < 4) detail::refuse(where, file, "ends within dimension ", k, " of ", dimensions);
+    if (bytes.size() < 4) detail::refuse_file(where, file, "ends within dimension ", k, " of ", dimensions);
     const std::size_t length =
         std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
-    if (length < 1) detail::refuse(where, file, "dimension ", k, " is 0, but must be at least 1");
+    if (length < 1) detail::refuse_file(where, file, "dimension ", k, " is 0, but must be at least 1");
     if (length > most / size)
-      detail::refuse(where, file, "dimension ", k, " is ", length, ", which makes more than ", most, " values");
+      detail::refuse_file(where, file, "dimension ", k, " is ", length, ", which makes more than ", most, " values");
     size *= length;
     shape += (k > 0 ? "x" : "") + std::to_string(length);
     array.shape.push_back(static_cast<Index>(length));
   }
   array.values = source.read(size);
   if (array.values.size() < size)
-    detail::refuse(where, file, "has ", array.values.size(), " values, but the dimensions ", shape, " need ", size);
+    detail::refuse_file(where, file, "has ", array.values.size(), " values, but the dimensions ", shape, " need ",
+                        size);
   if (!source.read(1).empty())
-    detail::refuse(where, file, "goes on after the ", size, " values of its dimensions ", shape);
+    detail::refuse_file(where, file, "goes on after the ", size, " values of its dimensions ", shape);
   return array;
 }
 
@@ -72,22 +73,23 @@ enum class Part { train, test };
 /// pictures in [0, 1], one per column, row by row of the picture.
 template <class Scalar>
 Labelled<Scalar> read_mnist(const std::filesystem::path& folder, Part part) {
-  constexpr const char* where = "read_mnist";
+  constexpr const char* where = "data::read_mnist";
   const auto find = [&](const std::string& kind) {
     const std::string name = (part == Part::train ? "train-" : "t10k-") + kind + "-ubyte";
     for (const char* ending : {"", ".gz"})
       if (const auto file = folder / (name + ending); std::filesystem::exists(file)) return file;
-    detail::refuse(where, folder, "has neither ", name, " nor ", name, ".gz");
+    detail::refuse_file(where, folder, "has neither ", name, " nor ", name, ".gz");
   };
   const auto image_file = find("images-idx3"), label_file = find("labels-idx1");
   const IdxArray images = read_idx(image_file), labels = read_idx(label_file);
   if (images.shape.size() != 3)
-    detail::refuse(where, image_file, "has ", images.shape.size(),
-                   " dimensions, but pictures have 3: count, rows, columns");
+    detail::refuse_file(where, image_file, "has ", images.shape.size(),
+                        " dimensions, but pictures have 3: count, rows, columns");
   if (labels.shape.size() != 1)
-    detail::refuse(where, label_file, "has ", labels.shape.size(), " dimensions, but labels have 1");
+    detail::refuse_file(where, label_file, "has ", labels.shape.size(), " dimensions, but labels have 1");
   if (labels.shape[0] != images.shape[0])
-    detail::refuse(where, label_file, "has ", labels.shape[0], " labels, but there are ", images.shape[0], " pictures");
+    detail::refuse_file(where, label_file, "has ", labels.shape[0], " labels, but there are ", images.shape[0],
+                        " pictures");
 
   Labelled<Scalar> out;
   const Index pixels = images.shape[1] * images.shape[2], count = images.shape[0];
@@ -95,7 +97,7 @@ Labelled<Scalar> read_mnist(const std::filesystem::path& folder, Part part) {
   out.inputs = Eigen::Map<const Bytes>(images.values.data(), pixels, count).cast<Scalar>() / Scalar(255);
   out.labels = Eigen::Map<const Bytes>(labels.values.data(), 1, count).cast<int>();
   if (const int largest = out.labels.maxCoeff(); largest > 9)
-    detail::refuse(where, label_file, "has the label ", largest, ", but labels are 0 to 9");
+    detail::refuse_file(where, label_file, "has the label ", largest, ", but labels are 0 to 9");
   return out;
 }
 

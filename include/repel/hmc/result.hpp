@@ -20,7 +20,7 @@ struct HmcResult {
   Index draws_per_chain = 0;
   Eigen::VectorXd step_size;   ///< found in warm-up, per chain
   Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
-  Index divergences = 0;       ///< trajectories after warm-up that lost their energy: a reason for doubt
+  Index divergences = 0;       ///< divergent transitions after warm-up; non-zero means distrust the result
   Index warmup_divergences = 0;
   Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN below 4 draws
   Report report;            ///< of the run

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/float_mode.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/types.hpp>
 #include <repel/hmc/adaptation.hpp>
@@ -47,7 +48,7 @@ struct HmcState {
   P gradient;                     ///< there
   Vector<double> acceptance;      ///< of the last iteration, per chain
   Vector<double> acceptance_sum;  ///< over all after warm-up
-  Index divergences = 0;          ///< trajectories after warm-up that lost their energy
+  Index divergences = 0;          ///< divergent transitions after warm-up; non-zero means distrust the result
   Index warmup_divergences = 0;
   std::vector<detail::DualAveraging> dual;
   detail::RunningMoments<P> moments;
@@ -82,9 +83,9 @@ class HmcSampler {
     s.variances.setOnes(d);
     s.acceptance.setZero(n);
     s.acceptance_sum.setZero(n);
-    s.gradient = s.slope = s.momentum = P::Constant(d, n, static_cast<typename P::Scalar>(kUnwritten));
-    s.log_density.setConstant(n, kUnwritten);
-    s.proposed.setConstant(n, kUnwritten);
+    s.gradient = s.slope = s.momentum = P::Constant(d, n, detail::unwritten<typename P::Scalar>());
+    s.log_density.setConstant(n, detail::unwritten<double>());
+    s.proposed.setConstant(n, detail::unwritten<double>());
     target_.log_density(s.particles, s.log_density);
     require_values(s.log_density, n);
     for (Index c = 0; c < n; ++c)
@@ -103,6 +104,7 @@ class HmcSampler {
   /// One trajectory of every chain, accepted or not.
   template <class P>
   StepInfo step(HmcState<P>& s) {
+    const FlushDenormals flush;
     const bool warming = s.step < settings_.warmup;
     const auto steps = static_cast<std::uint64_t>(s.step);
     Random random(stream_seed(settings_.seed, steps, 1));
@@ -129,9 +131,6 @@ class HmcSampler {
   const Hmc& settings() const { return settings_; }
 
  private:
-  /// What buffers hold until the target writes them: one that forgets to is noticed.
-  static constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
-
   static void require_values(const Vector<double>& values, Index chains) {
     if (values.size() != chains)
       detail::fail("hmc", "log_density wrote ", values.size(), " values, but must write one per chain: ", chains);
@@ -171,7 +170,7 @@ class HmcSampler {
     for (Index c = 0; c < n; ++c) {
       const double gain = s.proposed(c) - kinetic(c) - s.acceptance(c);
       const bool kept = gain > -1000 && std::isfinite(gain) && detail::all_usable(s.slope.col(c));
-      s.acceptance(c) = kept ? std::min(1.0, std::exp(gain)) : kUnwritten;
+      s.acceptance(c) = kept ? std::min(1.0, std::exp(gain)) : std::numeric_limits<double>::quiet_NaN();
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <repel/core/types.hpp>
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -16,10 +17,16 @@ struct TargetWithDensity {
 
   template <class W, class G>
   void operator()(const W& w, G& g) {
+    static_assert(std::invocable<Gradient&, const W&, G&>,
+                  "repel::with_log_density: the gradient must be callable as gradient(w, g), where w and g are d x n");
     gradient(w, g);
   }
   template <class W>
   void log_density(const W& w, Vector<double>& values) {
+    static_assert(
+        std::invocable<LogDensity&, const W&, Vector<double>&>,
+        "repel::with_log_density: the log density must be callable as log_density(w, values), where w is d x n "
+        "and values a Vector<double> that receives log p of every column; it returns nothing");
     density(w, values);
   }
 };

@@ -16,16 +16,16 @@
 #define REPEL_HAS_FSYNC 1
 #endif
 
-namespace repel::detail {
+namespace repel {
 
-/// A file that is either the old one or the new one, whatever happens: it is written beside its place, brought to the
-/// disk, and renamed. Without commit() nothing changes.
+/// Replaces a file atomically: the new one is written beside its place, synced to the disk, and renamed. Without
+/// commit() nothing changes.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path) : path_(std::move(path)), part_(path_.string() + ".part") {
     std::error_code error;
     if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error))
-      throw std::runtime_error("repel: " + path_.string() + ": cannot be written: it is there, and no file");
+      throw std::runtime_error("repel: " + path_.string() + ": cannot be written: it exists, but is not a file");
     file_ = std::fopen(part_.c_str(), "wb");
     if (file_ == nullptr) refuse("cannot be written");
   }
@@ -90,4 +90,11 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-}  // namespace repel::detail
+/// Writes a whole text file atomically.
+inline void write_file(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace repel

@@ -13,16 +13,16 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-// The file: "repelckp", the format's version, the size of a scalar, the step, the bandwidth, the settings, a note, the
-// number of arrays, the arrays (rows, columns, values by columns; first the particles, then what the optimiser
-// remembers), and a checksum of all that. Numbers are little-endian, 8 bytes each. Random streams are not in it: all
-// that repel draws is a function of seed, step and particle, so that the step is enough, and the seed belongs into the
-// settings, like everything else that must be the same, the rule and the optimiser by name among it.
+// Checkpoints are atomic and checksummed, with one backup. The file: "repelckp", the format's version, the size of a
+// scalar, the step, the bandwidth, the settings, a note, the number of arrays, the arrays (rows, columns, values by
+// columns; first the particles, then what the optimiser remembers), and a checksum of all that. Numbers are
+// little-endian, 8 bytes each. Random streams are not in it: all that repel draws is a function of seed, step and
+// particle, so that the step is enough, and the seed belongs into the settings, like everything else that must be the
+// same, the rule and the optimiser by name among it.
 
 namespace repel {
 
@@ -31,13 +31,6 @@ struct CheckpointError : std::runtime_error {
   CheckpointError(const std::string& why, bool is_damaged) : std::runtime_error(why), damaged(is_damaged) {}
   bool damaged;  ///< else it is whole, but not of this run or not of this program
 };
-
-namespace detail {
-
-static_assert(std::endian::native == std::endian::little, "repel/io: only for little-endian machines");
-
-inline constexpr std::string_view kCheckpointMagic = "repelckp";
-inline constexpr std::uint64_t kCheckpointVersion = 1;
 
 /// The 64-bit FNV-1a hash, on whole words where it can: enough to notice a damaged file.
 inline std::uint64_t checksum(std::string_view bytes) {
@@ -54,26 +47,23 @@ inline std::uint64_t checksum(std::string_view bytes) {
   return hash;
 }
 
-/// The matrices that an optimiser remembers: a memory is Empty, a matrix, or has fields() that ties them together.
-template <class Memory>
-auto memory_fields(Memory& memory) {
-  if constexpr (std::is_empty_v<Memory>) {
-    return std::tuple<>();
-  } else if constexpr (requires { memory.fields(); }) {
-    return memory.fields();
-  } else {
-    static_assert(
-        requires { memory.data(), memory.rows(), memory.cols(); },
-        "repel: to be saved, an optimiser's memory must be a matrix, or have a member "
-        "auto fields() { return std::tie(a, b); } that names its matrices");
-    return std::tie(memory);
-  }
-}
+namespace detail {
+
+static_assert(std::endian::native == std::endian::little, "repel/io: only for little-endian machines");
+
+inline constexpr std::string_view kCheckpointMagic = "repelckp";
+inline constexpr std::uint64_t kCheckpointVersion = 1;
 
 template <class State, class Body>
 void for_each_array(State& state, const Body& body) {
+  using Memory = std::remove_cvref_t<decltype(state.memory)>;
+  static_assert(
+      std::is_empty_v<Memory> || requires(Memory & memory) { memory.fields(); } ||
+          requires(Memory & memory) { memory.data(), memory.rows(), memory.cols(); },
+      "repel: to be saved, an optimiser's memory must be a matrix, or have a member "
+      "auto fields() { return std::tie(a, b); } that names its matrices");
   body(state.particles);
-  std::apply([&](auto&... field) { (body(field), ...); }, memory_fields(state.memory));
+  for_each_field(state.memory, body);
 }
 
 class CheckpointWriter {
@@ -98,11 +88,11 @@ class CheckpointReader {
 
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
-    throw CheckpointError(words("repel: the checkpoint ", file_, " ", parts...), false);
+    throw CheckpointError(concat("repel: the checkpoint ", file_, " ", parts...), false);
   }
   template <class... Parts>
   [[noreturn]] void damaged(const Parts&... parts) const {
-    throw CheckpointError(words("repel: the checkpoint ", file_, " is damaged: ", parts...), true);
+    throw CheckpointError(concat("repel: the checkpoint ", file_, " is damaged: ", parts...), true);
   }
   void raw(const char* what, void* out, std::size_t count) {
     if (count > bytes_.size() - at_) damaged("it ends within its ", what);
@@ -139,9 +129,9 @@ inline std::filesystem::path previous_checkpoint(const std::filesystem::path& pa
 
 /// Writes a state to a file; the one that was there before is kept beside it as PATH.previous. `settings` is what must
 /// be the same to go on; `note` is for the caller.
-template <class P, class Memory, class Buffers>
-void save_checkpoint(const std::filesystem::path& path, const State<P, Memory, Buffers>& state,
-                     const std::string& settings, double bandwidth = 0, const std::string& note = {}) {
+template <class P, class Memory>
+void save_checkpoint(const std::filesystem::path& path, const State<P, Memory>& state, const std::string& settings,
+                     double bandwidth = 0, const std::string& note = {}) {
   using Scalar = typename P::Scalar;
   detail::CheckpointWriter out;
   out.raw(detail::kCheckpointMagic.data(), detail::kCheckpointMagic.size());
@@ -160,8 +150,8 @@ void save_checkpoint(const std::filesystem::path& path, const State<P, Memory, B
     const Eigen::Ref<const Matrix<Scalar>> by_columns(array);  // a copy where the state stores rows
     out.raw(by_columns.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
   });
-  const std::uint64_t sum = detail::checksum(out.bytes());
-  detail::AtomicFile file(path);
+  const std::uint64_t sum = checksum(out.bytes());
+  AtomicFile file(path);
   file.write(out.bytes().data(), out.bytes().size());
   file.write(&sum, sizeof sum);
   file.commit(previous_checkpoint(path));
@@ -173,10 +163,10 @@ struct CheckpointInfo {
   std::string note;
 };
 
-/// Reads a state, made by the init() of the same sampler with particles of the same shape. Throws CheckpointError, and
-/// leaves the state as it was, for a file that is damaged or of another run.
-template <class P, class Memory, class Buffers>
-CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memory, Buffers>& state,
+/// Reads a state, made by an init() with the same optimiser and particles of the same shape. Throws CheckpointError,
+/// and leaves the state as it was, for a file that is damaged or of another run.
+template <class P, class Memory>
+CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memory>& state,
                                const std::string& settings) {
   using Scalar = typename P::Scalar;
   std::error_code error;
@@ -189,7 +179,7 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memor
   std::uint64_t sum = 0;
   if (all.size() < 24) file.damaged("it has ", all.size(), " bytes");
   std::memcpy(&sum, all.data() + all.size() - sizeof sum, sizeof sum);
-  if (detail::checksum(all.substr(0, all.size() - sizeof sum)) != sum)
+  if (checksum(all.substr(0, all.size() - sizeof sum)) != sum)
     file.damaged("its checksum does not fit its content",
                  all.starts_with(detail::kCheckpointMagic) ? "" : ", which does not start like a checkpoint of repel");
   char magic[8] = {};
@@ -236,9 +226,8 @@ struct Resumed {
 /// Goes on from the last checkpoint if there is one. If that is damaged it is put aside as PATH.damaged, and the one
 /// before it is taken. Throws CheckpointError, and changes nothing, for a checkpoint of another run, and where all are
 /// damaged.
-template <class P, class Memory, class Buffers>
-Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory, Buffers>& state,
-                          const std::string& settings) {
+template <class P, class Memory>
+Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory>& state, const std::string& settings) {
   const auto load = [&](const std::filesystem::path& file, std::string refused) {
     CheckpointInfo info = load_checkpoint(file, state, settings);
     return Resumed{file, std::move(refused), std::move(info)};

@@ -52,13 +52,14 @@ template <class Derived>
 void save_npy(const std::filesystem::path& path, const Eigen::MatrixBase<Derived>& matrix) {
   using Scalar = typename Derived::Scalar;
   const Matrix<Scalar> columns = matrix;  // column-major is row-major of the transpose
-  std::string header = detail::words("{'descr': '", detail::npy_type<Scalar>(), "', 'fortran_order': False, 'shape': (",
-                                     columns.cols(), ", ", columns.rows(), "), }");
+  std::string header =
+      detail::concat("{'descr': '", detail::npy_type<Scalar>(), "', 'fortran_order': False, 'shape': (", columns.cols(),
+                     ", ", columns.rows(), "), }");
   header.append(63 - (detail::kNpyMagic.size() + 2 + header.size()) % 64,
                 ' ');  // to a multiple of 64, the end included
   header += '\n';
   const std::array<char, 2> length{static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
-  detail::AtomicFile file(path);
+  AtomicFile file(path);
   file.write(detail::kNpyMagic.data(), detail::kNpyMagic.size());
   file.write(length.data(), length.size());
   file.write(header.data(), header.size());
@@ -69,9 +70,7 @@ void save_npy(const std::filesystem::path& path, const Eigen::MatrixBase<Derived
 /// Reads an n×d NumPy array of this scalar type, in either order, as a d×n matrix; a vector of n as 1×n.
 template <class Scalar = double>
 Matrix<Scalar> load_npy(const std::filesystem::path& path) {
-  const auto refuse = [&](const auto&... parts) {
-    throw std::runtime_error(detail::words("repel::load_npy: ", path.string(), ": ", parts...));
-  };
+  const auto refuse = [&](const auto&... parts) { detail::refuse_file("load_npy", path, parts...); };
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse("cannot be opened");
   std::array<char, 10> start{};

@@ -11,8 +11,8 @@
 // Bandwidth rules: from the pairwise distances of the particles to the h of k(x, y) = φ(distance / h).
 //
 // The distances are the kernel's own: squared Euclidean for radial kernels, L1 for Laplace. The bundled rules need no
-// more than a median, which is found exactly without storing the distances (selection.hpp). A rule of your own is a
-// value with
+// more than a median, which is found exactly without storing the distances (pairwise/streaming_median.hpp). A rule of
+// your own is a value with
 //
 //   template <class Scalar>
 //   double operator()(const repel::Matrix<Scalar>& distances, std::vector<Scalar>& scratch) const;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <repel/kernel/concepts.hpp>
+#include <repel/kernel/kernel.hpp>
 
 namespace repel {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <repel/core/exp.hpp>
-#include <repel/kernel/concepts.hpp>
+#include <repel/kernel/kernel.hpp>
+#include <repel/linalg/exp.hpp>
 
 namespace repel {
 
@@ -15,7 +15,7 @@ struct Laplace {
   using Metric = Manhattan;
   Bandwidth bandwidth{};
 
-  static constexpr bool slope_is_minus_value = true;
+  static constexpr bool slope_shares_value = true;
   auto phi(const auto& u) const { return exp_minus(u); }
   auto phi_prime(const auto&, const auto& k) const { return -k; }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <repel/core/exp.hpp>
-#include <repel/kernel/concepts.hpp>
+#include <repel/kernel/kernel.hpp>
+#include <repel/linalg/exp.hpp>
 
 namespace repel {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <repel/core/exp.hpp>
-#include <repel/kernel/concepts.hpp>
+#include <repel/kernel/kernel.hpp>
+#include <repel/linalg/exp.hpp>
 
 namespace repel {
 
@@ -11,7 +11,7 @@ struct Rbf {
   static_assert(detail::assert_bandwidth_rule<Bandwidth>());
   Bandwidth bandwidth{};
 
-  static constexpr bool slope_is_minus_value = true;
+  static constexpr bool slope_shares_value = true;
   auto phi(const auto& u) const { return exp_minus(u); }
   auto phi_prime(const auto&, const auto& k) const { return -k; }
 };

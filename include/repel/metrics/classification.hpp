@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/linalg/softmax.hpp>
 #include <repel/metrics/check.hpp>
 
 #include <algorithm>
@@ -52,18 +53,15 @@ double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Ei
   detail::require_finite(where, "logits", f);
   const Index points = f.rows() / classes;
   detail::require_labels(where, y, points, classes);
-  const auto log_of_sum = [](const Eigen::ArrayXd& values) {  // log Σ exp, its largest term taken out
-    const double top = values.maxCoeff();
-    return top + std::log((values - top).exp().sum());
-  };
-  Eigen::ArrayXd log_p(f.cols());  // of the label, for each member
+  using repel::detail::log_sum_exp;
+  Eigen::VectorXd log_p(f.cols());  // of the label, for each member
   double sum = 0;
   for (Index i = 0; i < points; ++i) {
     for (Index m = 0; m < f.cols(); ++m) {
-      const Eigen::ArrayXd z = f.col(m).segment(i * classes, classes).template cast<double>();
-      log_p(m) = z(static_cast<Index>(y(i))) - log_of_sum(z);
+      const Eigen::VectorXd z = f.col(m).segment(i * classes, classes).template cast<double>();
+      log_p(m) = z(static_cast<Index>(y(i))) - log_sum_exp(z);
     }
-    sum += log_of_sum(log_p) - std::log(static_cast<double>(f.cols()));
+    sum += log_sum_exp(log_p) - std::log(static_cast<double>(f.cols()));
   }
   return -sum / static_cast<double>(points);
 }

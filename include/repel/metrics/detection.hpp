@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-// Telling two kinds of points apart by a score: positives should have the higher one. Equal scores are never told
-// apart, so no figure depends on the order of the points.
+// Telling two kinds of points apart by a number each: positives should have the higher ones. Equal numbers are never
+// told apart, so no figure depends on the order of the points.
 
 namespace repel::metrics {
 
@@ -21,7 +21,7 @@ struct RocPoint {
 
 namespace detail {
 
-/// Cumulated counts at each distinct score, from the highest down.
+/// Cumulated counts at each distinct value, from the highest down.
 struct Cut {
   double threshold;
   double negatives, positives;
@@ -29,8 +29,8 @@ struct Cut {
 
 template <class N, class P>
 std::vector<Cut> cuts(const char* where, const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
-  const auto sorted = [where](const char* name, const auto& scores) {
-    const auto& values = scores.derived().eval();
+  const auto sorted = [where](const char* name, const auto& given) {
+    const auto& values = given.derived().eval();
     require_numbers(where, name, values);
     std::vector<double> out(static_cast<std::size_t>(values.size()));
     for (Index i = 0; i < values.size(); ++i)
@@ -51,7 +51,7 @@ std::vector<Cut> cuts(const char* where, const Eigen::MatrixBase<N>& negatives, 
 
 }  // namespace detail
 
-/// The receiver operating characteristic, from (0, 0) to (1, 1): a point at each distinct score.
+/// The receiver operating characteristic, from (0, 0) to (1, 1): a point at each distinct value.
 template <class N, class P>
 std::vector<RocPoint> roc_curve(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
   const auto n = static_cast<double>(negatives.size()), p = static_cast<double>(positives.size());
@@ -61,8 +61,8 @@ std::vector<RocPoint> roc_curve(const Eigen::MatrixBase<N>& negatives, const Eig
   return result;
 }
 
-/// The area under the ROC curve: the probability that a positive scores higher than a negative, ties counting one half.
-/// Exact: it is a ratio of whole numbers.
+/// The area under the ROC curve: the probability that a positive has a higher value than a negative, ties counting one
+/// half. Exact: it is a ratio of whole numbers.
 template <class N, class P>
 double auroc(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
   double twice = 0, below = 0, won = 0;  // pairs won, counted twice

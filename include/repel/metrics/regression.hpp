@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/normal_density.hpp>
 #include <repel/metrics/check.hpp>
 
 #include <algorithm>
@@ -44,10 +45,6 @@ inline void require_member_outputs(const char* where, const Eigen::MatrixXd& mem
   require_finite(where, "members", members);
 }
 
-inline double normal_log_density(double z, double sd) {
-  return -0.5 * z * z - std::log(sd) - 0.5 * std::log(2 * std::numbers::pi);
-}
-
 }  // namespace detail
 
 /// √(mean (prediction − y)²)
@@ -79,7 +76,7 @@ double mixture_nll(const Eigen::MatrixBase<M>& members, double noise, const Eige
     const Eigen::ArrayXd z = (f.row(i).transpose().array() - observed.reshaped()(i)).abs() / noise;
     const double nearest = z.minCoeff();  // its term is the largest, and leaves the sum in range
     const double others = (-0.5 * (z - nearest) * (z + nearest)).exp().mean();
-    sum += detail::normal_log_density(nearest, noise) + std::log(others);
+    sum += repel::detail::log_normal_density(nearest * nearest, 1) - std::log(noise) + std::log(others);
   }
   return -sum / static_cast<double>(f.rows());
 }
@@ -110,7 +107,7 @@ double gaussian_crps(const Eigen::MatrixBase<A>& mean, const Eigen::MatrixBase<S
   for (Index j = 0; j < observed.cols(); ++j)
     for (Index i = 0; i < observed.rows(); ++i) {
       const double s = sds(i, j), z = (observed(i, j) - m(i, j)) / s;
-      const double density = std::exp(detail::normal_log_density(z, 1));
+      const double density = std::exp(repel::detail::log_normal_density(z * z, 1));
       sum += s * (z * std::erf(z / std::numbers::sqrt2) + 2 * density - 1 / std::sqrt(std::numbers::pi));
     }
   return sum / static_cast<double>(observed.size());

@@ -13,9 +13,9 @@
 
 namespace repel {
 
-/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends. One that
-/// cannot be written (a full disk, say) does not end the run: trouble() tells why, the next one is tried in its turn,
-/// and only that at the end throws.
+/// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends. If one
+/// cannot be written (the disk is full, say) the run goes on: last_error() tells why, and the next one is tried in its
+/// turn. Only a failure at the end throws.
 class Checkpoints {
  public:
   Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
@@ -43,7 +43,7 @@ class Checkpoints {
     try {
       save(state);
     } catch (const std::exception& error) {
-      trouble_ = error.what();
+      last_error_ = error.what();
       last_ = Clock::now();
     }
   }
@@ -52,8 +52,8 @@ class Checkpoints {
     if (save_now_) std::exchange(save_now_, nullptr)();
   }
 
-  /// Why the last checkpoint could not be written; empty where it could.
-  const std::string& trouble() const { return trouble_; }
+  /// Why the last checkpoint could not be written; empty if it could.
+  const std::string& last_error() const { return last_error_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -63,11 +63,11 @@ class Checkpoints {
     if (state.step != saved_step_) save_checkpoint(path_, state, settings_, bandwidth_, note_ ? note_() : "");
     saved_step_ = state.step;
     last_ = Clock::now();
-    trouble_.clear();
+    last_error_.clear();
   }
 
   std::filesystem::path path_;
-  std::string settings_, trouble_;
+  std::string settings_, last_error_;
   double seconds_, bandwidth_ = 0;
   std::function<std::string()> note_;
   std::function<void()> save_now_;

@@ -63,7 +63,7 @@ class ProgressBar {
 
   void on_finish(const Report& report) {
     if (terminal_ || shown_ || !report.finished())
-      print(report.steps, report.seconds, "in " + duration(report.seconds), "\n");
+      print(report.steps, report.seconds, std::string("in ").append(duration(report.seconds)), "\n");
     if (!report.finished()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
     std::fflush(out_);
   }
@@ -106,11 +106,13 @@ class ProgressBar {
     if (terminal_) {
       constexpr int width = 30;
       const int full = static_cast<int>(fraction * width);
-      bar = "[" + std::string(static_cast<std::size_t>(full), '#') +
-            std::string(static_cast<std::size_t>(width - full), '.') + "] ";
+      // Appended: GCC 12 at -O3 takes "[" + std::string(…) for overlapping copies.
+      bar.append("[").append(static_cast<std::size_t>(full), '#');
+      bar.append(static_cast<std::size_t>(width - full), '.').append("] ");
     }
     const char* begin = terminal_ ? "\r\x1b[K" : "";  // over the last line, erasing what is left of it
-    const std::string remark = remark_ ? "  " + remark_() : "";
+    std::string remark;
+    if (remark_) remark.append("  ").append(remark_());
     std::fprintf(out_, "%s%s%s%3.0f%%  %lld/%lld steps  %.4g steps/s  %s%s%s", begin, prefix().c_str(), bar.c_str(),
                  100 * fraction, static_cast<long long>(reached), static_cast<long long>(goal), rate, time.c_str(),
                  remark.c_str(), end);

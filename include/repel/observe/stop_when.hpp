@@ -7,8 +7,8 @@
 namespace repel {
 
 /// An observer that stops the run as soon as predicate(state, info) is true:
-///   auto still = [](const auto&, const auto& info) { return info.driving < 1e-6; };
-///   repel::run(sampler, state, 5000, repel::StopWhen(still));
+///   auto still = [](const auto&, const auto& info) { return info.direction < 1e-6; };
+///   auto report = repel::run(sampler, state, 5000, repel::StopWhen(still));
 template <class Predicate>
 class StopWhen {
  public:

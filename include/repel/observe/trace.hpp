@@ -35,6 +35,9 @@ inline auto driving() {
 inline auto repulsion() {
   return Figure{"repulsion", [](const auto&, const StepInfo& info) { return info.repulsion; }};
 }
+inline auto direction() {
+  return Figure{"direction", [](const auto&, const StepInfo& info) { return info.direction; }};
+}
 
 }  // namespace figures
 
@@ -42,7 +45,7 @@ inline auto repulsion() {
 ///
 ///   auto mean = [](const auto& state, const auto&) { return state.particles.mean(); };
 ///   repel::Trace trace{repel::figures::bandwidth(), repel::Figure{"mean", mean}};
-///   repel::run(sampler, state, 1000, trace);
+///   auto report = repel::run(sampler, state, 1000, trace);
 ///   trace.column("mean");                   // std::vector<double>, beside trace.steps()
 ///   trace.write_csv("trace.csv");
 template <class... F>

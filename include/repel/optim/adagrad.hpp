@@ -2,8 +2,6 @@
 
 #include <repel/optim/optimiser.hpp>
 
-#include <tuple>
-
 namespace repel {
 
 /// AdaGrad (Duchi et al. 2011), with PyTorch's order of operations and defaults.
@@ -17,11 +15,7 @@ struct AdaGrad {
   }
 
   template <class P>
-  struct Memory {
-    P square;  ///< the sum of Φ²
-    auto fields() { return std::tie(square); }
-    auto fields() const { return std::tie(square); }
-  };
+  using Memory = detail::SquareMemory<P>;
 
   template <class P>
   Memory<P> init(const P& particles) const {

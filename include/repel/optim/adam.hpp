@@ -23,6 +23,7 @@ struct Adam {
 
   template <class P>
   struct Memory {
+    static constexpr bool like_particles = true;
     P mean, square;  ///< running averages of Φ and of Φ²
     auto fields() { return std::tie(mean, square); }
     auto fields() const { return std::tie(mean, square); }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 // Optimisers: from the ascent direction Φ to a move of the particles.
@@ -37,6 +38,25 @@ concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) {
 
 namespace detail {
 
+/// The matrices that an optimiser remembers: a memory is Empty, a matrix, or has fields() that ties them together;
+/// nothing is known of another one.
+template <class Memory, class Body>
+void for_each_field(Memory& memory, const Body& body) {
+  if constexpr (requires { memory.fields(); })
+    std::apply([&](auto&... field) { (body(field), ...); }, memory.fields());
+  else if constexpr (requires { memory.data(), memory.rows(), memory.cols(); })
+    body(memory);
+}
+
+/// The memory of an optimiser that keeps one matrix: a sum or an average of Φ².
+template <class P>
+struct SquareMemory {
+  static constexpr bool like_particles = true;  ///< all matrices have the particles' shape
+  P square;
+  auto fields() { return std::tie(square); }
+  auto fields() const { return std::tie(square); }
+};
+
 /// ε in the particles' scalar type, where it must not round to 0: 0 / 0 would follow.
 template <class Scalar>
 Scalar positive_epsilon(double epsilon) {
@@ -56,9 +76,7 @@ void for_each_run(Index size, const Body& body) {
 /// Entries first … first + count of a matrix, as an array.
 template <class M>
 auto entries(M& matrix, Index first, Index count) {
-  using Scalar = std::conditional_t<std::is_const_v<M>, const typename M::Scalar, typename M::Scalar>;
-  using Array = Eigen::Array<typename M::Scalar, Eigen::Dynamic, 1>;
-  return Eigen::Map<std::conditional_t<std::is_const_v<Scalar>, const Array, Array>>(matrix.data() + first, count);
+  return array_at(matrix.data() + first, count);
 }
 
 template <class O>

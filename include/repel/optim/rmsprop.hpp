@@ -2,8 +2,6 @@
 
 #include <repel/optim/optimiser.hpp>
 
-#include <tuple>
-
 namespace repel {
 
 /// RMSProp (Hinton 2012), with PyTorch's order of operations and defaults.
@@ -19,11 +17,7 @@ struct RmsProp {
   }
 
   template <class P>
-  struct Memory {
-    P square;  ///< the running average of Φ²
-    auto fields() { return std::tie(square); }
-    auto fields() const { return std::tie(square); }
-  };
+  using Memory = detail::SquareMemory<P>;
 
   template <class P>
   Memory<P> init(const P& particles) const {

@@ -20,6 +20,7 @@ struct Sgd {
 
   template <class P>
   struct Memory {
+    static constexpr bool like_particles = true;
     P velocity;
     auto fields() { return std::tie(velocity); }
     auto fields() const { return std::tie(velocity); }

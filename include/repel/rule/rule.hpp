@@ -1,43 +1,42 @@
 #pragma once
 
 #include <repel/core/check.hpp>
-#include <repel/core/norm.hpp>
 #include <repel/core/types.hpp>
+#include <repel/linalg/norm.hpp>
 #include <repel/score/estimator.hpp>
-#include <repel/score/solver.hpp>
 
-// Update rules: from the particles z and the driving force s = ∇ log p at them to the ascent direction Φ.
+// Update rules: from the places z where the particles interact and the driving force s = ∇ log p there to the ascent
+// direction Φ.
 //
 // A rule is a value with
-//   Forces direction(z, s, workspace, phi) const      all d×n; phi is written, never z or s
-// and, where it needs buffers, a nested `template <class Scalar> struct Workspace`.
+//   RuleInfo direction(z, s, workspace, phi) const      all d×n; phi is written, never z or s
+// and, if it needs buffers, a nested `template <class Scalar> struct Workspace`.
 //
-// In function space the kernel may look at something made from the outputs, such as class probabilities, while s and
-// phi belong to the outputs themselves. A rule that allows it takes a fifth argument, `pull`: pull(repulsion) is the
-// repulsive part, formed where the kernel looks, brought back to where s is. Where both are the same it is SamePlace.
+// In function space the kernel may see a view of the outputs, such as class probabilities, while s belongs to the
+// outputs themselves. A rule that can be used so gives the two parts of Φ apart:
+//   RuleInfo parts(z, s, workspace, driving, repulsion) const      driving like s, repulsion like z
+// The space maps the repulsion back through the view and adds the two; the rule knows nothing of views.
 
 namespace repel {
 
 /// What a rule saw while it formed a direction.
-struct Forces {
+struct RuleInfo {
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
-  double driving = 0;    ///< mean over particles of ‖∇ log p‖
   double repulsion = 0;  ///< mean over particles of the norm of the repulsive part of Φ
   SolveInfo solve{};     ///< what an iterative solver did
-};
-
-/// The kernel looks at what the driving force acts on: there is nothing to bring back.
-struct SamePlace {
-  template <class Repulsion>
-  const Repulsion& operator()(const Repulsion& repulsion) const {
-    return repulsion;
-  }
 };
 
 template <class R>
 concept Rule = requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, double>& workspace,
                         Eigen::MatrixXd& phi) {
-  { rule.direction(z, z, workspace, phi) } -> std::convertible_to<Forces>;
+  { rule.direction(z, z, workspace, phi) } -> std::convertible_to<RuleInfo>;
+};
+
+/// A rule that gives driving force and repulsion apart.
+template <class R>
+concept SplitRule = Rule<R> &&
+    requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, double>& workspace, Eigen::MatrixXd& phi) {
+  { rule.parts(z, z, workspace, phi, phi) } -> std::convertible_to<RuleInfo>;
 };
 
 namespace detail {
@@ -45,8 +44,8 @@ namespace detail {
 template <class R>
 consteval bool assert_rule() {
   static_assert(Rule<R>,
-                "repel: an update rule is expected here, such as Wgd{Sge{Rbf{}}}, Svgd{Rbf{}} or Map{}; an estimator "
-                "goes inside Wgd{...}, a kernel inside Svgd{...}");
+                "repel: an update rule is expected here, such as Wgd{Sge{Rbf{}}}, Svgd{Rbf{}} or PlainEnsemble{}; an "
+                "estimator goes inside Wgd{...}, a kernel inside Svgd{...}");
   return true;
 }
 
@@ -61,15 +60,14 @@ Matrix<typename Derived::Scalar> direction(const R& rule, const Eigen::MatrixBas
   static_assert(std::same_as<Scalar, typename Gradient::Scalar>,
                 "repel::direction: X and grad_log_p must have the same scalar type");
   detail::validate(rule);
-  const auto& points = x.derived().eval();
-  const auto& gradient = grad_log_p.derived().eval();
-  detail::require_points("direction", "X", points);
+  const Matrix<Scalar> points = detail::checked_points("direction", "X", x);
+  const Matrix<Scalar> gradient = grad_log_p;
   detail::require_same_shape("direction", "grad_log_p", gradient, "X", points);
   detail::require_usable("direction", "grad_log_p", gradient);
   WorkspaceOf<R, Scalar> workspace;
   Matrix<Scalar> phi(points.rows(), points.cols());
-  const Forces forces = rule.direction(points, gradient, workspace, phi);
-  detail::require_finite_result("direction", phi, forces.bandwidth);
+  const RuleInfo info = rule.direction(points, gradient, workspace, phi);
+  detail::require_finite_result("direction", phi, info.bandwidth);
   return phi;
 }
 

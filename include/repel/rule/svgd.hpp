@@ -1,6 +1,5 @@
 #pragma once
 
-#include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/rule/rule.hpp>
 
@@ -14,27 +13,28 @@ struct Svgd {
 
   template <class Scalar>
   struct Workspace {
-    Gram<Kernel, Scalar> gram;
-    Matrix<Scalar> driving, repulsion;  // S K and G
+    Pairs<Kernel, Scalar> pairs;
   };
 
   void validate() const { detail::validate_kernel(kernel); }
 
-  template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
-  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
-    using Scalar = typename Z::Scalar;
-    w.gram.update(kernel, z);
-    if constexpr (std::same_as<Pull, SamePlace> && !Phi::IsRowMajor) {
-      const double repulsion = w.gram.stein_direction(s, phi);
-      return {w.gram.bandwidth(), detail::mean_norm(s), repulsion};
-    } else {
-      w.driving.resize(s.rows(), s.cols());
-      w.repulsion.resize(z.rows(), z.cols());
-      w.gram.product_and_gradient_sum(s, w.driving, w.repulsion);
-      const auto& repulsion = pull(w.repulsion);
-      phi = (w.driving + repulsion) / static_cast<Scalar>(z.cols());
-      return {w.gram.bandwidth(), detail::mean_norm(s), detail::mean_norm(repulsion) / static_cast<double>(z.cols())};
-    }
+  template <class Z, class S, class Workspace, class Phi>
+  RuleInfo direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
+    RuleInfo info;
+    w.pairs.measure(kernel, z);
+    w.pairs.accumulate(pair::stein(s, 1 / static_cast<typename Phi::Scalar>(z.cols()), phi, &info.repulsion));
+    info.bandwidth = w.pairs.bandwidth();
+    return info;
+  }
+
+  template <class Z, class S, class Workspace, class Driving, class Repulsion>
+  RuleInfo parts(const Z& z, const S& s, Workspace& w, Driving& driving, Repulsion& repulsion) const {
+    w.pairs.measure(kernel, z);
+    w.pairs.accumulate(pair::product(s, driving), pair::source_gradient(repulsion));
+    const auto scale = 1 / static_cast<typename Driving::Scalar>(z.cols());
+    driving *= scale;
+    repulsion *= scale;
+    return {w.pairs.bandwidth(), detail::mean_norm(repulsion)};
   }
 };
 Svgd()->Svgd<>;

@@ -14,38 +14,27 @@ struct Wgd {
 
   template <class Scalar>
   struct Workspace {
-    Gram<KernelOf<Estimator>, Scalar> gram;
+    Pairs<KernelOf<Estimator>, Scalar> pairs;
     WorkspaceOf<Estimator, Scalar> estimator;
-    Matrix<Scalar> score;
   };
 
   void validate() const { detail::validate_estimator(estimator); }
 
-  template <class Z, class S, class Workspace, class Phi, class Pull = SamePlace>
-  Forces direction(const Z& z, const S& s, Workspace& w, Phi& phi, const Pull& pull = {}) const {
-    w.gram.update(estimator.kernel, z);
-    if constexpr (std::same_as<Pull, SamePlace> && !Phi::IsRowMajor) {
-      const SolveInfo solve = score(w, phi);  // in place
-      const auto [driving, repulsion] = detail::subtract_and_norms(s, phi, phi);
-      return {w.gram.bandwidth(), driving, repulsion, solve};
-    } else {
-      w.score.resize(z.rows(), z.cols());
-      const SolveInfo solve = score(w, w.score);
-      const auto& pulled = pull(w.score);
-      const auto [driving, repulsion] = detail::subtract_and_norms(s, pulled, phi);
-      return {w.gram.bandwidth(), driving, repulsion, solve};
-    }
+  template <class Z, class S, class Workspace, class Phi>
+  RuleInfo direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
+    w.pairs.measure(estimator.kernel, z);
+    const SolveInfo solve = detail::score_of(estimator, w.pairs, w.estimator, phi);  // in place
+    const double repulsion = detail::subtract_and_norm(s, phi, phi);
+    return {w.pairs.bandwidth(), repulsion, solve};
   }
 
- private:
-  template <class Workspace, class Out>
-  SolveInfo score(Workspace& w, Out& out) const {
-    if constexpr (std::convertible_to<decltype(estimator.score(w.gram, w.estimator, out)), SolveInfo>) {
-      return estimator.score(w.gram, w.estimator, out);
-    } else {
-      estimator.score(w.gram, w.estimator, out);
-      return {};
-    }
+  template <class Z, class S, class Workspace, class Driving, class Repulsion>
+  RuleInfo parts(const Z& z, const S& s, Workspace& w, Driving& driving, Repulsion& repulsion) const {
+    w.pairs.measure(estimator.kernel, z);
+    const SolveInfo solve = detail::score_of(estimator, w.pairs, w.estimator, repulsion);
+    repulsion *= -1;
+    driving = s;
+    return {w.pairs.bandwidth(), detail::mean_norm(repulsion), solve};
   }
 };
 Wgd()->Wgd<>;

@@ -18,11 +18,11 @@ struct Blob {
     Vector<Scalar> inverse_sums;
   };
 
-  template <class Gram, class Workspace, class Out>
-  void score(Gram& gram, Workspace& w, Out& out) const {
-    gram.sums(w.inverse_sums);
-    w.inverse_sums.array() = w.inverse_sums.array().inverse();
-    gram.attraction_shared(w.inverse_sums, out);
+  template <class Pairs, class Workspace, class Out>
+  void score(Pairs& pairs, Workspace& w, Out& out) const {
+    pairs.accumulate(pair::sums(w.inverse_sums));
+    for (Index i = 0; i < w.inverse_sums.size(); ++i) w.inverse_sums(i) = 1 / w.inverse_sums(i);
+    pairs.accumulate(pair::gradient(out, w.inverse_sums, w.inverse_sums));
   }
 };
 Blob()->Blob<>;

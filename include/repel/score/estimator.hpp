@@ -1,29 +1,29 @@
 #pragma once
 
 #include <repel/core/check.hpp>
-#include <repel/kernel/gram.hpp>
+#include <repel/linalg/solver.hpp>
+#include <repel/pairwise/pairs.hpp>
 
-// Score estimators: from particles to ∇ log ρ, the gradient of the log density they were drawn from.
+// Score estimators: from particles to ∇ log ρ, the score of the density they were drawn from. (A score, here and
+// everywhere in repel, is the gradient of a log density.)
 //
-// An estimator is a value with a kernel and a member `score` that reads the Gram of the particles. Your own:
+// An estimator is a value with a kernel and a member `score` that asks the pairs of the particles (pairwise/pairs.hpp).
+// Your own:
 //
 //   template <class Kernel>
 //   struct MyEstimator {
 //     Kernel kernel{};
-//     template <class Gram, class Out>
-//     void score(Gram& gram, auto& /*workspace*/, Out& out) const {   // out: d×n, +∇ log ρ at the particles
-//       gram.attraction(out);
-//       out /= gram.values().sum();
+//     void score(auto& pairs, auto& /*workspace*/, auto& out) const {   // out: d×n, +∇ log ρ at the particles
+//       pairs.accumulate(repel::pair::gradient(out));
+//       out /= pairs.values().sum();
 //     }
 //   };
 //   template <class Kernel>
 //   MyEstimator(Kernel) -> MyEstimator<Kernel>;                       // for clang before 17
 //
-// A score that solves by iteration may return a SolveInfo (score/solver.hpp), which the step's info then shows.
-//
-// Buffers that should outlive a step go into a nested `template <class Scalar> struct Workspace`, which score then
-// gets as its second argument. An estimator that is defined away from the particles also has
-//   void score_at(gram, workspace, queries, out).
+// If it solves by iteration it may return a SolveInfo (linalg/solver.hpp), which the step's info then shows. Buffers
+// that should outlive a step go into a nested `template <class Scalar> struct Workspace`, the second argument of score.
+// An estimator that is defined away from the particles also has score_at(pairs, workspace, queries, out).
 
 namespace repel {
 
@@ -52,16 +52,16 @@ template <class E>
 concept ScoreEstimator = requires(const E& estimator) {
   requires Kernel<KernelOf<E>>;
 }
-&&requires(const E& estimator, Gram<KernelOf<E>, double>& gram, WorkspaceOf<E, double>& workspace,
+&&requires(const E& estimator, Pairs<KernelOf<E>, double>& pairs, WorkspaceOf<E, double>& workspace,
            Eigen::MatrixXd& out) {
-  estimator.score(gram, workspace, out);
+  estimator.score(pairs, workspace, out);
 };
 
 template <class E>
 concept OutOfSampleEstimator = ScoreEstimator<E> &&
-    requires(const E& estimator, Gram<KernelOf<E>, double>& gram, WorkspaceOf<E, double>& workspace,
+    requires(const E& estimator, Pairs<KernelOf<E>, double>& pairs, WorkspaceOf<E, double>& workspace,
              const Eigen::MatrixXd& queries, Eigen::MatrixXd& out) {
-  estimator.score_at(gram, workspace, queries, out);
+  estimator.score_at(pairs, workspace, queries, out);
 };
 
 namespace detail {
@@ -80,6 +80,17 @@ void validate_estimator(const E& estimator) {
   validate_kernel(estimator.kernel);
 }
 
+/// The estimator's score, and what its solver did if it says so.
+template <class E, class Pairs, class Workspace, class Out>
+SolveInfo score_of(const E& estimator, Pairs& pairs, Workspace& workspace, Out& out) {
+  if constexpr (std::convertible_to<decltype(estimator.score(pairs, workspace, out)), SolveInfo>) {
+    return estimator.score(pairs, workspace, out);
+  } else {
+    estimator.score(pairs, workspace, out);
+    return {};
+  }
+}
+
 }  // namespace detail
 
 /// +∇ log ρ at the particles (the columns of x), d×n.
@@ -88,14 +99,12 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   using Scalar = typename Derived::Scalar;
   static_assert(detail::assert_estimator<E>());
   detail::validate_estimator(estimator);
-  const auto& points = x.derived().eval();
-  detail::require_points("estimate_score", "X", points);
-  Gram<KernelOf<E>, Scalar> gram;
+  Pairs<KernelOf<E>, Scalar> pairs;
   WorkspaceOf<E, Scalar> workspace;
-  gram.update(estimator.kernel, points);
-  Matrix<Scalar> out(points.rows(), points.cols());
-  estimator.score(gram, workspace, out);
-  detail::require_finite_result("estimate_score", out, gram.bandwidth());
+  pairs.measure(estimator.kernel, detail::checked_points("estimate_score", "X", x));
+  Matrix<Scalar> out(x.rows(), x.cols());
+  estimator.score(pairs, workspace, out);
+  detail::require_finite_result("estimate_score", out, pairs.bandwidth());
   return out;
 }
 
@@ -111,23 +120,20 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   static_assert(std::same_as<Scalar, typename Queries::Scalar>,
                 "repel::estimate_score: X and queries must have the same scalar type");
   detail::validate_estimator(estimator);
-  const auto& points = x.derived().eval();
-  const auto& at = queries.derived().eval();
-  detail::require_points("estimate_score", "X", points);
-  detail::require_points("estimate_score", "queries", at);
-  if (at.rows() != points.rows())
-    detail::fail("estimate_score", "queries has ", at.rows(), " rows, but must have ", points.rows(), " like X");
-  Gram<KernelOf<E>, Scalar> gram;
+  const Matrix<Scalar> at = detail::checked_points("estimate_score", "queries", queries);
+  if (at.rows() != x.rows())
+    detail::fail("estimate_score", "queries has ", at.rows(), " rows, but must have ", x.rows(), " like X");
+  Pairs<KernelOf<E>, Scalar> pairs;
   WorkspaceOf<E, Scalar> workspace;
-  gram.update(estimator.kernel, points);
+  pairs.measure(estimator.kernel, detail::checked_points("estimate_score", "X", x));
   Matrix<Scalar> out(at.rows(), at.cols());
-  estimator.score_at(gram, workspace, at, out);
+  estimator.score_at(pairs, workspace, at, out);
   for (Index j = 0; j < out.cols(); ++j)
     if (!out.col(j).allFinite())
       detail::fail("estimate_score", "the score at queries.col(", j,
                    ") is not finite, but must be: the point is so far from "
                    "every particle that the kernel (h = ",
-                   gram.bandwidth(), ") vanishes there, or leaves the range of ", 8 * sizeof(Scalar), "-bit numbers");
+                   pairs.bandwidth(), ") vanishes there, or leaves the range of ", 8 * sizeof(Scalar), "-bit numbers");
   return out;
 }
 

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <repel/kernel/rbf.hpp>
-#include <repel/score/conjugate_gradient.hpp>
 #include <repel/score/estimator.hpp>
-#include <repel/score/ridge_solver.hpp>
-#include <repel/score/solver.hpp>
+#include <repel/score/kernel_solve.hpp>
 
 namespace repel {
 
@@ -19,9 +17,7 @@ struct Sge {
 
   template <class Scalar>
   struct Workspace {
-    detail::RidgeSolver<Scalar> dense;
-    detail::ConjugateGradient<Scalar> iterative;
-    Matrix<Scalar> weights;
+    detail::KernelSolve<Scalar, Solver> solve;
   };
 
   void validate() const {
@@ -29,24 +25,17 @@ struct Sge {
     detail::validate(solver);
   }
 
-  template <class Gram, class Workspace, class Out>
-  SolveInfo score(Gram& gram, Workspace& w, Out& out) const {
-    if (!detail::is_dense(solver, gram.count())) {
-      gram.gradient_sum(out);
-      out = -out;
-      w.iterative.prepare(gram, ridge, detail::iterative_settings(solver));
-      return w.iterative.solve(gram, out);
-    }
-    w.dense.factorise("Sge", gram.values(), ridge);
-    if (gram.gradient_weights(w.weights)) {  // G = X M, so G A⁻¹ = X (M A⁻¹): one product with the long X
-      w.dense.solve_from_the_right(w.weights);
-      gram.combine(w.weights, -1, out);
-    } else {
-      gram.gradient_sum(out);
-      w.dense.solve_from_the_right(out);
-      out = -out;
-    }
-    return {};
+  template <class Pairs, class Workspace, class Out>
+  SolveInfo score(Pairs& pairs, Workspace& w, Out& out) const {
+    using Scalar = typename Out::Scalar;
+    SolveInfo info;
+    w.solve.prepare("Sge", pairs, ridge, solver);
+    const auto map = [&](Matrix<Scalar>& g) {
+      g *= Scalar(-1);
+      info = w.solve.solve(pairs, g);
+    };
+    pairs.source_gradient_through(map, out);
+    return info;
   }
 };
 Sge()->Sge<>;

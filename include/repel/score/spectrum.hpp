@@ -9,9 +9,9 @@
 // How many of the eigenpairs of K + ηI the spectral estimator keeps. A choice is a value with
 //   Index keep(ascending) const                           given all eigenvalues
 //   std::optional<Index> known_count() const              if it does not depend on them
-//   std::optional<Index> keep_of_largest(ascending, total, n) const   given some of the largest, the sum of all and
-//   their
-//                                                         number; nothing, if these do not tell
+//   std::optional<Index> keep_of_largest(ascending, total, n) const
+//                                                         given some of the largest, and the sum and number of all;
+//                                                         nothing, if these do not tell
 
 namespace repel {
 

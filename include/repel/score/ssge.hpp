@@ -1,14 +1,12 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
-#include <repel/core/product.hpp>
 #include <repel/kernel/rbf.hpp>
-#include <repel/score/conjugate_gradient.hpp>
+#include <repel/linalg/product.hpp>
+#include <repel/linalg/subspace_iteration.hpp>
 #include <repel/score/estimator.hpp>
-#include <repel/score/ridge_solver.hpp>
-#include <repel/score/solver.hpp>
+#include <repel/score/kernel_solve.hpp>
 #include <repel/score/spectrum.hpp>
-#include <repel/score/subspace_iteration.hpp>
 
 #include <Eigen/Eigenvalues>
 
@@ -16,6 +14,7 @@
 #include <concepts>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 namespace repel {
 
@@ -35,15 +34,19 @@ struct Ssge {
   static constexpr bool all = std::same_as<Eigenpairs, AllEigenpairs>;
 
   template <class Scalar>
-  struct Workspace {
-    detail::RidgeSolver<Scalar> dense;  // for all eigenpairs
-    detail::ConjugateGradient<Scalar> iterative;
-    Matrix<Scalar> weights, twice, cross;
-    std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;  // for some
+  struct AllWorkspace {
+    detail::KernelSolve<Scalar, Solver> solve;
+    Matrix<Scalar> twice, cross;
+  };
+  template <class Scalar>
+  struct SomeWorkspace {
+    std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;
     detail::SubspaceIteration<Scalar> subspace;
-    Matrix<Scalar> shifted, projected, vectors;
+    Matrix<Scalar> shifted, projected, vectors, cross;
     Vector<Scalar> values;  // those kept, ascending
   };
+  template <class Scalar>
+  using Workspace = std::conditional_t<all, AllWorkspace<Scalar>, SomeWorkspace<Scalar>>;
 
   void validate() const {
     detail::require_non_negative("Ssge", "ridge", ridge);
@@ -51,97 +54,79 @@ struct Ssge {
     detail::validate(solver);
   }
 
-  template <class Gram, class Workspace, class Out>
-  SolveInfo score(Gram& gram, Workspace& w, Out& out) const {
+  template <class Pairs, class Workspace, class Out>
+  SolveInfo score(Pairs& pairs, Workspace& w, Out& out) const {
     using Scalar = typename Out::Scalar;
     const auto eta = static_cast<Scalar>(ridge);
+    SolveInfo info;
     if constexpr (all) {
       // With A = K + ηI and B = G A⁻¹: G A⁻² K = G A⁻¹ (I − ηA⁻¹) = B − ηBA⁻¹.
-      const bool dense = detail::is_dense(solver, gram.count());
-      if (dense) w.dense.factorise("Ssge", gram.values(), ridge);
-      if (dense && gram.gradient_weights(w.weights)) {  // the same with M in place of G = X M
-        w.dense.solve_from_the_right(w.weights);
-        w.twice = w.weights;
-        w.dense.solve_from_the_right(w.twice);
-        w.weights = eta * w.twice - w.weights;
-        gram.combine(w.weights, 1, out);
-        return {};
-      }
-      gram.gradient_sum(out);
-      if (!dense) w.iterative.prepare(gram, ridge, detail::iterative_settings(solver));
-      const SolveInfo info = solve(gram, w, dense, out);
-      w.twice = out;
-      const SolveInfo more = solve(gram, w, dense, w.twice);
-      out = eta * w.twice - out;
-      return {info.iterations + more.iterations, std::max(info.residual, more.residual)};
+      w.solve.prepare("Ssge", pairs, ridge, solver);
+      const auto map = [&](Matrix<Scalar>& g) {
+        info = w.solve.solve(pairs, g);
+        w.twice = g;
+        info = both(info, w.solve.solve(pairs, w.twice));
+        g = eta * w.twice - g;
+      };
+      pairs.source_gradient_through(map, out);
     } else {
-      const SolveInfo info = decompose(gram, w);
-      gram.gradient_sum(out);
+      info = decompose(pairs, w);
+      pairs.accumulate(pair::source_gradient(out));
       // In sample Uᵀ K = (Λ − ηI) Uᵀ.
       project(out, w);
       for (Index k = 0; k < w.values.size(); ++k)
         w.projected.col(k) *= -(w.values(k) - eta) / (w.values(k) * w.values(k));
       detail::product_transposed<Scalar>(w.projected, w.vectors, out);
-      return info;
     }
+    return info;
   }
 
-  template <class Gram, class Workspace, class Queries, class Out>
-  void score_at(Gram& gram, Workspace& w, const Queries& queries, Out& out) const {
+  template <class Pairs, class Workspace, class Queries, class Out>
+  void score_at(Pairs& pairs, Workspace& w, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
-    gram.values_at(queries, w.cross);
-    auto& coefficients = w.twice;
+    pairs.values_at(queries, w.cross);
     if constexpr (all) {
-      const bool dense = detail::is_dense(solver, gram.count());
-      if (dense) w.dense.factorise("Ssge", gram.values(), ridge);
-      if (dense && gram.gradient_weights(w.weights)) {
-        w.dense.solve_from_the_right(w.weights);
-        w.dense.solve_from_the_right(w.weights);
-        coefficients.resize(w.cross.rows(), w.cross.cols());
-        detail::product<Scalar>(w.weights, w.cross, coefficients);
-        gram.combine(coefficients, -1, out);
-        return;
-      }
-      coefficients.resize(queries.rows(), gram.count());
-      gram.gradient_sum(coefficients);
-      if (!dense) w.iterative.prepare(gram, ridge, detail::iterative_settings(solver));
-      solve(gram, w, dense, coefficients);
-      solve(gram, w, dense, coefficients);
+      w.solve.prepare("Ssge", pairs, ridge, solver);
+      const auto map = [&](Matrix<Scalar>& g) {
+        w.solve.solve(pairs, g);
+        w.solve.solve(pairs, g);
+        w.twice.resize(g.rows(), w.cross.cols());
+        detail::product<Scalar>(g, w.cross, w.twice);
+        g = -w.twice;
+      };
+      pairs.source_gradient_through(map, out);
     } else {
-      decompose(gram, w);
-      coefficients.resize(queries.rows(), gram.count());
-      gram.gradient_sum(coefficients);
-      project(coefficients, w);
-      for (Index k = 0; k < w.values.size(); ++k) w.projected.col(k) /= w.values(k) * w.values(k);
-      detail::product_transposed<Scalar>(w.projected, w.vectors, coefficients);
+      decompose(pairs, w);
+      w.shifted.resize(queries.rows(), pairs.count());
+      pairs.accumulate(pair::source_gradient(w.shifted));
+      project(w.shifted, w);
+      for (Index k = 0; k < w.values.size(); ++k) w.projected.col(k) *= -1 / (w.values(k) * w.values(k));
+      detail::product_transposed<Scalar>(w.projected, w.vectors, w.shifted);
+      detail::product<Scalar>(w.shifted, w.cross, out);
     }
-    detail::product<Scalar>(coefficients, w.cross, out);
-    out = -out;
   }
 
  private:
-  /// b ← b (K + ηI)⁻¹
-  template <class Gram, class Workspace, class B>
-  SolveInfo solve(Gram& gram, Workspace& w, bool dense, B& b) const {
-    if (!dense) return w.iterative.solve(gram, b);
-    w.dense.solve_from_the_right(b);
-    return {};
+  static SolveInfo both(const SolveInfo& a, const SolveInfo& b) {
+    return {a.iterations + b.iterations, std::max(a.residual, b.residual)};
   }
 
   /// The eigenpairs that are kept, into w.values and w.vectors.
-  template <class Gram, class Workspace>
-  SolveInfo decompose(Gram& gram, Workspace& w) const {
-    using Scalar = typename std::remove_cvref_t<decltype(gram.values())>::Scalar;
+  template <class Pairs, class Workspace>
+  SolveInfo decompose(Pairs& pairs, Workspace& w) const {
+    using Scalar = typename std::remove_cvref_t<decltype(pairs.values())>::Scalar;
     const Scalar eta = detail::require_in_range<Scalar>("Ssge", "ridge", ridge);
-    const Index n = gram.count();
+    const Index n = pairs.count();
     Scalar largest = 0;
     SolveInfo info;
-    if (detail::is_dense(solver, n, 600) || !decompose_some(gram, w, eta, info, largest)) {
-      w.shifted = gram.values();
+    if (detail::is_dense(solver, n, 600) || !decompose_some(pairs, w, eta, info, largest)) {
+      w.shifted = pairs.values();
       w.shifted.diagonal().array() += eta;
       if (!w.eigen) w.eigen.emplace(n);
-      // In a region of its own, so that Eigen's products in there keep to one thread (see parallel.hpp).
-      detail::parallel_for(1, static_cast<double>(n * n * n), [&](Index) { w.eigen->compute(w.shifted); });
+      {
+        const detail::KeepEigenSerial serial;
+        w.eigen->compute(w.shifted);
+      }
       if (w.eigen->info() != Eigen::Success) detail::fail("Ssge", "the eigenvalues of K + ridge I did not converge");
       const Index kept = eigenpairs.keep(w.eigen->eigenvalues());
       w.values = w.eigen->eigenvalues().tail(kept);
@@ -154,10 +139,10 @@ struct Ssge {
     return info;
   }
 
-  /// By iteration; false where so many are wanted that it does not pay.
-  template <class Gram, class Workspace, class Scalar>
-  bool decompose_some(Gram& gram, Workspace& w, Scalar eta, SolveInfo& info, Scalar& largest) const {
-    const Index n = gram.count();
+  /// By iteration; false if so many are wanted that it does not pay.
+  template <class Pairs, class Workspace, class Scalar>
+  bool decompose_some(Pairs& pairs, Workspace& w, Scalar eta, SolveInfo& info, Scalar& largest) const {
+    const Index n = pairs.count();
     for (Index guess = 32;; guess *= 2) {
       const Index wanted = eigenpairs.known_count().value_or(guess);
       if (wanted > n / 4) {
@@ -165,10 +150,13 @@ struct Ssge {
         return false;
       }
       const Index before = info.iterations;
-      info = w.subspace.compute(gram, wanted, std::max<Index>(10, wanted / 2), detail::iterative_settings(solver));
+      info = detail::with_operator<Scalar>(pairs, [&](const detail::SymmetricOperator<Scalar>& k) {
+        return w.subspace.compute(k, wanted, std::max<Index>(10, wanted / 2), detail::iterative_settings(solver));
+      });
       info.iterations += before;
       const auto found = w.subspace.values().tail(wanted).array() + eta;
-      const double total = static_cast<double>(gram.trace()) + static_cast<double>(n) * static_cast<double>(eta);
+      const double total =
+          static_cast<double>(pairs.diagonal().sum()) + static_cast<double>(n) * static_cast<double>(eta);
       const std::optional<Index> kept = eigenpairs.keep_of_largest(found, total, n);
       if (!kept) continue;
       w.values = found.tail(*kept).matrix();

@@ -2,10 +2,10 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
-#include <repel/kernel/gram.hpp>
 #include <repel/kernel/rbf.hpp>
+#include <repel/linalg/ridge_solver.hpp>
+#include <repel/pairwise/pairs.hpp>
 #include <repel/score/estimator.hpp>
-#include <repel/score/ridge_solver.hpp>
 #include <repel/score/ssge.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 //   template <class At>
 //   void add_score(At& at, const auto& f, auto& g, auto& workspace) const     // g += ∇ log p(f), both (c p)×n
 //
-// and, where it needs buffers, a nested `template <class Scalar> struct Workspace`. `at` describes the points:
+// and, if it needs buffers, a nested `template <class Scalar> struct Workspace`. `at` describes the points:
 //   at.inputs()           the points, one per column
 //   at.outputs()          c, the outputs per point
 //   at.draw(count, F)     fills F, (c p)×count, with functions drawn from the prior over weights, afresh at each step
@@ -53,7 +53,7 @@ struct ImplicitPrior {
   template <class Scalar>
   struct Workspace {
     Matrix<Scalar> functions, score;
-    Gram<KernelOf<Estimator>, Scalar> gram;
+    Pairs<KernelOf<Estimator>, Scalar> pairs;
     WorkspaceOf<Estimator, Scalar> estimator;
   };
 
@@ -67,9 +67,9 @@ struct ImplicitPrior {
   void add_score(At& at, const F& f, G& g, Workspace& w) const {
     w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, f.cols()));
     at.draw(w.functions.cols(), w.functions);
-    w.gram.update(estimator.kernel, w.functions);
+    w.pairs.measure(estimator.kernel, w.functions);
     w.score.resize(f.rows(), f.cols());
-    estimator.score_at(w.gram, w.estimator, f, w.score);
+    estimator.score_at(w.pairs, w.estimator, f, w.score);
     g += w.score;
   }
 };
@@ -96,7 +96,7 @@ struct GpPrior {
 
   template <class Scalar>
   struct Workspace {
-    Gram<Kernel, Scalar> gram;
+    Pairs<Kernel, Scalar> pairs;
     Matrix<Scalar> score;
     detail::RidgeSolver<Scalar> solver;
   };
@@ -112,8 +112,8 @@ struct GpPrior {
   void add_score(At& at, const F& f, G& g, Workspace& w) const {
     using Scalar = typename G::Scalar;
     const Index outputs = at.outputs(), points = f.rows() / outputs;
-    w.gram.update(kernel, at.inputs());
-    w.solver.factorise("GpPrior", w.gram.values(), jitter, "jitter", "points");
+    w.pairs.measure(kernel, at.inputs());
+    w.solver.factorise("GpPrior", w.pairs.values(), jitter, "jitter", "points");
     w.score.resize(f.rows(), f.cols());
     detail::parallel_for(f.cols(), static_cast<double>(f.rows() * points), [&](Index j) {
       w.score.col(j) = (static_cast<Scalar>(mean) - f.col(j).array()) * static_cast<Scalar>(1 / variance);

@@ -2,10 +2,12 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
-#include <repel/space/weight_space.hpp>
+#include <repel/sampler.hpp>
+#include <repel/space/space.hpp>
+#include <repel/space/view.hpp>
 
 #include <concepts>
-#include <limits>
+#include <functional>
 #include <utility>
 
 // Function space: the particles interact as functions, through their outputs at a set of points  (paper, Eq.
@@ -22,14 +24,8 @@
 //   auto sampler = repel::function_space(Linear{X, y}, repel::Wgd{repel::Kde{}}, repel::Adam{.learning_rate = 0.01});
 //
 // In a step they are called in this order, with the same W: begin_step(step) (optional: there a model draws its batch),
-// predict, score, pullback. So pullback may use what predict left behind.
-//
-// The kernel looks at F. A model that wants it to look at something else, such as class probabilities or some of the
-// rows, also has
-//   look_dim()               the number of rows the kernel sees
-//   look(F, Z)               what it sees, look_dim()×n
-//   look_back(F, V, out)     V, a direction at Z, brought back to F: (∂Z/∂F)ᵀ V per particle
-//   look_is_trivial()        optional: true where Z is F after all
+// predict, score, pullback. So pullback may use what predict left behind. A model with several outputs per point says
+// so by `FunctionLayout layout() const` (space/view.hpp), for views that need to know.
 
 namespace repel {
 
@@ -42,39 +38,46 @@ concept FunctionModel = requires(M& model, const M& constant, const P& w, P& out
   model.pullback(w, v, out);
 };
 
-template <class M, class Scalar>
-concept LookingModel = requires(M& model, const Matrix<Scalar>& f, Matrix<Scalar>& z) {
-  { model.look_dim() } -> std::convertible_to<Index>;
-  model.look(f, z);
-  model.look_back(f, f, z);
-};
+/// How a model's outputs stand in a column.
+template <class M>
+FunctionLayout layout_of(const M& model) {
+  if constexpr (requires { model.layout(); })
+    return model.layout();
+  else
+    return {1, model.output_dim(), model.output_dim(), 0};
+}
 
-/// The outputs of the particles as the place where they interact. See WeightSpace for what a space is.
-template <class UserModel>
+/// The outputs of the particles as the place where they interact. See space.hpp for what a space is.
+template <class UserModel, class ViewPolicy>
 class FunctionSpace {
+  static constexpr bool views_outputs = std::same_as<ViewPolicy, view::Outputs>;
+
  public:
   static constexpr const char* name = "function_space";
 
   template <class P>
-  struct Workspace : PositionBuffers<Matrix<typename P::Scalar>> {
-    Matrix<typename P::Scalar> outputs;     ///< F
-    Matrix<typename P::Scalar> view, back;  ///< where the kernel looks, and the way back
-    P direction;                            ///< Jᵀ Φ
+  struct Buffers {
+    using M = Matrix<typename P::Scalar>;
+    M outputs, force, phi;  ///< F, s = ∇ log p(f | D) and Φ, m×n
+    M z, repulsion, back;   ///< what the kernel sees, the repulsion there, and the same as one of the outputs
+    WorkspaceOf<ViewPolicy, typename P::Scalar> view;
+    P direction;  ///< Jᵀ Φ
   };
 
-  explicit FunctionSpace(UserModel model) : model_(std::forward<UserModel>(model)) {}
+  FunctionSpace(UserModel model, ViewPolicy view) : model_(std::forward<UserModel>(model)), view_(std::move(view)) {
+    detail::validate(view_);
+  }
 
   template <class P>
-  Workspace<P> init(const P& particles) const {
+  static constexpr void assert_fits() {
     static_assert(FunctionModel<UserModel, P>,
                   "repel::function_space: a model must have output_dim(), predict(W, F), score(F, G) and "
                   "pullback(W, V, out), where W and out are the d x n particles and F, G, V are output_dim() x n");
-    using Scalar = typename P::Scalar;
-    const Index m = rows("output_dim()", model_.output_dim()), n = particles.cols();
-    Workspace<P> w;
-    w.force = w.phi = w.outputs = Matrix<Scalar>::Constant(m, n, std::numeric_limits<Scalar>::quiet_NaN());
-    w.direction = P::Constant(particles.rows(), n, std::numeric_limits<Scalar>::quiet_NaN());
-    return w;
+  }
+
+  void check() const {
+    if (model_.output_dim() < 1)
+      detail::fail(name, "output_dim() is ", model_.output_dim(), ", but must be at least 1");
   }
 
   void begin_step(Index step) {
@@ -82,81 +85,80 @@ class FunctionSpace {
   }
 
   template <class P>
-  void evaluate(const P& particles, Workspace<P>& w) {
-    using Scalar = typename P::Scalar;
-    if (particles.size() == 0) detail::fail(name, "state.particles is empty, but must be as init() made it");
-    detail::require_same_shape(name, "state.particles", particles, "at init()", w.direction);
-    if constexpr (FunctionModel<UserModel, P>) {  // init() has said what is wrong otherwise
-      const Index m = rows("output_dim()", model_.output_dim()), n = particles.cols();
-      resize(w.outputs, m, n);
-      resize(w.force, m, n);
-      resize(w.phi, m, n);
-      model_.predict(particles, w.outputs);
-      require_shape("the outputs written by predict()", w.outputs, m, n);
-      if (!detail::all_usable(w.outputs)) {  // the sampler sees it here and stops; a prior need not cope with it
-        w.force = w.outputs;
+  void evaluate(const P& particles, Buffers<P>& b) {
+    if constexpr (FunctionModel<UserModel, P>) {  // assert_fits() has said what is wrong otherwise
+      check();
+      const Index m = model_.output_dim(), n = particles.cols();
+      detail::resize_unwritten(b.outputs, m, n);
+      detail::resize_unwritten(b.force, m, n);
+      model_.predict(particles, b.outputs);
+      require_shape("the outputs written by predict()", b.outputs, m, n);
+      if (!detail::all_usable(
+              b.outputs)) {  // the sampler sees it in the force and stops; a prior need not cope with it
+        b.force = b.outputs;
         return;
       }
-      model_.score(std::as_const(w.outputs), w.force);
-      require_shape("the gradient written by score()", w.force, m, n);
-      if constexpr (LookingModel<UserModel, Scalar>) {
-        if (looks_at_outputs()) return;
-        const Index seen = rows("look_dim()", model_.look_dim());
-        resize(w.view, seen, n);
-        resize(w.back, m, n);
-        model_.look(std::as_const(w.outputs), w.view);
-        require_shape("what look() wrote", w.view, seen, n);
-      }
+      model_.score(std::as_const(b.outputs), b.force);
+      require_shape("the gradient written by score()", b.force, m, n);
     }
   }
 
   template <class P>
-  const Matrix<typename P::Scalar>& positions(const P&, const Workspace<P>& w) const {
-    if constexpr (LookingModel<UserModel, typename P::Scalar>)
-      if (!looks_at_outputs()) return w.view;
-    return w.outputs;
+  const auto& places(const P&, const Buffers<P>& b) const {
+    return b.outputs;
+  }
+  template <class P>
+  auto& driving_force(Buffers<P>& b) const {
+    return b.force;
   }
 
-  /// From where the kernel looks to the outputs; only for a model that chooses where it looks.
-  template <class W, class V>
-  const V& pull_from_view(W& w, const V& v) requires LookingModel<UserModel, typename V::Scalar> {
-    if (looks_at_outputs()) return v;
-    model_.look_back(std::as_const(w.outputs), v, w.back);
-    require_shape("what look_back() wrote", w.back, w.outputs.rows(), w.outputs.cols());
-    return w.back;
-  }
-
-  /// Whether the kernel looks at the outputs as they are.
-  bool looks_at_outputs() const {
-    if constexpr (requires { model_.look_is_trivial(); }) return model_.look_is_trivial();
-    return false;
+  template <class R, class Workspace, class P>
+  RuleInfo interact(const R& rule, Workspace& workspace, const P&, Buffers<P>& b) const {
+    static_assert(
+        SplitRule<R> || views_outputs,
+        "repel::function_space: with a view the rule must give driving force and repulsion apart, by a member "
+        "parts(z, s, workspace, driving, repulsion); see rule/rule.hpp");
+    const FunctionLayout layout = layout_of(model_);
+    const Index m = b.outputs.rows(), n = b.outputs.cols();
+    b.phi.resize(m, n);
+    if (views_outputs && layout.features == 0) return rule.direction(b.outputs, b.force, workspace, b.phi);
+    if constexpr (SplitRule<R>) {
+      if (layout.rows() != m)
+        detail::fail(name, "the model's layout has ", layout.rows(), " rows, but must have ", m, " like output_dim()");
+      const Index seen = view_.seen(layout).rows();
+      detail::resize_unwritten(b.z, seen, n);
+      view_.view(std::as_const(b.outputs), layout, b.view, b.z);
+      require_shape("what the view wrote", b.z, seen, n);
+      b.repulsion.resize(seen, n);
+      RuleInfo info = rule.parts(b.z, b.force, workspace, b.phi, b.repulsion);
+      detail::resize_unwritten(b.back, m, n);
+      view_.view_vjp(std::as_const(b.outputs), layout, b.view, std::as_const(b.repulsion), b.back);
+      require_shape("what view_vjp() wrote", b.back, m, n);
+      b.phi += b.back;
+      info.repulsion = detail::mean_norm(b.back);
+      return info;
+    } else {
+      detail::fail(name,
+                   "the model shows features of a hidden layer, but the rule has no member parts() that gives driving "
+                   "force and repulsion apart (see rule/rule.hpp)");
+    }
   }
 
   template <class P>
-  const P& pull_back(const P& particles, Workspace<P>& w) {
-    if constexpr (FunctionModel<UserModel, P>) model_.pullback(particles, std::as_const(w.phi), w.direction);
-    const Index rows = w.direction.rows(), columns = w.direction.cols();
-    if (rows != particles.rows() || columns != particles.cols()) {
-      resize(w.direction, particles.rows(), particles.cols());
-      detail::fail(name, "the direction written by pullback() is ", rows, "x", columns, ", but must be ",
-                   particles.rows(), "x", particles.cols(), " like the particles");
-    }
-    return w.direction;
+  const auto& phi(const Buffers<P>& b) const {
+    return b.phi;
+  }
+  template <class P>
+  const P& direction(const P& particles, Buffers<P>& b) {
+    detail::resize_unwritten(b.direction, particles.rows(), particles.cols());
+    if constexpr (FunctionModel<UserModel, P>) model_.pullback(particles, std::as_const(b.phi), b.direction);
+    if (b.direction.rows() != particles.rows() || b.direction.cols() != particles.cols())
+      detail::fail(name, "the direction written by pullback() is ", b.direction.rows(), "x", b.direction.cols(),
+                   ", but must be ", particles.rows(), "x", particles.cols(), " like the particles");
+    return b.direction;
   }
 
  private:
-  static Index rows(const char* what, Index value) {
-    if (value < 1) detail::fail(name, what, " is ", value, ", but must be at least 1");
-    return value;
-  }
-
-  /// Buffers of a new size hold NaN, so that a model which forgets to write them is noticed.
-  template <class M>
-  static void resize(M& buffer, Index m, Index n) {
-    if (buffer.rows() != m || buffer.cols() != n)
-      buffer.setConstant(m, n, std::numeric_limits<typename M::Scalar>::quiet_NaN());
-  }
-
   template <class M>
   static void require_shape(const char* what, const M& value, Index m, Index n) {
     if (value.rows() != m || value.cols() != n)
@@ -164,6 +166,28 @@ class FunctionSpace {
   }
 
   UserModel model_;
+  ViewPolicy view_;
 };
+
+/// A sampler on the outputs of the particles, as functions, at a set of points: the direction is formed there and
+/// pulled back to each particle by its own Jacobian  (paper, Eq. "rep_update_fw").
+///
+///   model       predict, score and pullback (see above); std::ref(model) is kept by reference
+///   rule        Wgd{Kde{…}} is kde-fWGD, Svgd{…} is f-SVGD, and so on: the rules are those of weight space
+///   optimiser, annealing   as in weight_space
+///   view        what the kernel sees: view::Outputs{} (the default), view::Probabilities{} … (space/view.hpp)
+template <class M, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant, class V = view::Outputs>
+requires(!View<Anneal>) auto function_space(M&& model, UpdateRule rule, Optim optimiser = {}, Anneal annealing = {},
+                                            V view = {}) {
+  static_assert(View<V>,
+                "repel::function_space: a view is expected here, such as view::Outputs{} or view::Probabilities{}");
+  return detail::make_sampler(FunctionSpace<std::unwrap_ref_decay_t<M>, V>(std::forward<M>(model), std::move(view)),
+                              std::move(rule), std::move(optimiser), std::move(annealing));
+}
+template <class M, class UpdateRule, class Optim, View V>
+auto function_space(M&& model, UpdateRule rule, Optim optimiser, V view) {
+  return function_space(std::forward<M>(model), std::move(rule), std::move(optimiser), anneal::Constant{},
+                        std::move(view));
+}
 
 }  // namespace repel

@@ -3,10 +3,12 @@
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
+#include <repel/sampler.hpp>
+#include <repel/space/space.hpp>
 
 #include <concepts>
 #include <functional>
-#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace repel {
@@ -17,71 +19,84 @@ concept Target = requires(T& target, const P& w, P& g) {
   target(w, g);
 };
 
-/// What the sampler reads and writes at the positions where the particles interact.
-template <class Z>
-struct PositionBuffers {
-  Z force;  ///< S = ∇ log p at the positions
-  Z phi;    ///< the rule's direction at the positions
-};
-
-/// A space is where the particles interact, seen from the sampler: evaluate() forms the positions the kernel looks at
-/// and the driving force there, pull_back() turns a direction at those positions into one for the particles.
-/// In weight space the positions are the particles themselves, so there is nothing to pull back.
+/// The particles themselves as the place where they interact. See space.hpp for what a space is.
 template <class UserTarget>
 class WeightSpace {
  public:
   static constexpr const char* name = "weight_space";
 
   template <class P>
-  using Workspace = PositionBuffers<P>;
+  struct Buffers {
+    static constexpr bool by_rows = P::IsRowMajor;  ///< the rules compute with columns, so that these are copied
+    using Columns = std::conditional_t<by_rows, Matrix<typename P::Scalar>, P>;
+    P force;       ///< s = ∇ log p
+    Columns phi;   ///< the rule's direction
+    Columns z, s;  ///< particles and force by columns, if the particles are stored by rows
+    P direction;   ///< phi by rows, likewise
+  };
 
   explicit WeightSpace(UserTarget target) : target_(std::forward<UserTarget>(target)) {}  // a value, or a reference
 
-  template <class P>
-  Workspace<P> init(const P& particles) const {
-    static_assert(Target<UserTarget, P>,
-                  "repel::weight_space: the target must be callable as target(w, g), where w is the d x n matrix of "
-                  "particles (const) and g the d x n matrix that receives the gradient of the log posterior; for a "
-                  "function of a single particle use repel::per_particle(f)");
-    return {unwritten(particles), P::Zero(particles.rows(), particles.cols())};
-  }
+  void check() const {}
 
   void begin_step(Index step) {
     if constexpr (requires { target_.begin_step(step); }) target_.begin_step(step);
   }
 
   template <class P>
-  void evaluate(const P& particles, Workspace<P>& w) {
-    if (particles.size() == 0) detail::fail(name, "state.particles is empty, but must be as init() made it");
-    detail::require_same_shape(name, "state.particles", particles, "at init()", w.phi);
-    if (w.force.rows() != particles.rows() || w.force.cols() != particles.cols())
-      w.force = unwritten(particles);                                  // the target has resized it
-    if constexpr (Target<UserTarget, P>) target_(particles, w.force);  // init() has said what is wrong otherwise
-    detail::require_same_shape(name, "the gradient written by the target", w.force, "the particles", particles);
+  static constexpr void assert_fits() {
+    static_assert(Target<UserTarget, P>,
+                  "repel::weight_space: the target must be callable as target(w, g), where w is the d x n matrix of "
+                  "particles (const) and g the d x n matrix that receives the gradient of the log posterior; for a "
+                  "function of a single particle use repel::per_particle(f)");
   }
 
   template <class P>
-  const P& positions(const P& particles, const Workspace<P>&) const {
+  void evaluate(const P& particles, Buffers<P>& b) {
+    detail::resize_unwritten(b.force, particles.rows(), particles.cols());
+    if constexpr (Target<UserTarget, P>) target_(particles, b.force);  // assert_fits() has said what is wrong otherwise
+    detail::require_same_shape(name, "the gradient written by the target", b.force, "the particles", particles);
+  }
+
+  template <class P>
+  const P& places(const P& particles, const Buffers<P>&) const {
     return particles;
   }
+  template <class P>
+  P& driving_force(Buffers<P>& b) const {
+    return b.force;
+  }
+
+  template <class R, class Workspace, class P>
+  RuleInfo interact(const R& rule, Workspace& workspace, const P& particles, Buffers<P>& b) const {
+    b.phi.resize(particles.rows(), particles.cols());
+    if constexpr (Buffers<P>::by_rows) {
+      b.z = particles;
+      b.s = b.force;
+      return rule.direction(b.z, b.s, workspace, b.phi);
+    } else {
+      return rule.direction(particles, b.force, workspace, b.phi);
+    }
+  }
 
   template <class P>
-  const P& pull_back(const P&, const Workspace<P>& w) const {
-    return w.phi;
+  const auto& phi(const Buffers<P>& b) const {
+    return b.phi;
+  }
+  template <class P>
+  const P& direction(const P&, Buffers<P>& b) const {
+    if constexpr (Buffers<P>::by_rows)
+      return b.direction = b.phi;
+    else
+      return b.phi;
   }
 
  private:
-  /// NaN, so that a target which forgets to write its gradient is noticed at the first step.
-  template <class P>
-  static P unwritten(const P& particles) {
-    return P::Constant(particles.rows(), particles.cols(), std::numeric_limits<typename P::Scalar>::quiet_NaN());
-  }
-
   UserTarget target_;
 };
 
-/// A target from a function of one particle, f(w, g) with w and g columns of length d; particles run in parallel where
-/// OpenMP is enabled, so f must not write shared data. std::ref(f) is kept by reference.
+/// A target from a function of one particle, f(w, g) with w and g columns of length d; with several threads particles
+/// run in parallel, so f must not write shared data. std::ref(f) is kept by reference.
 template <class F>
 struct PerParticle {
   F f;
@@ -107,6 +122,18 @@ struct PerParticle {
 template <class F>
 PerParticle<std::unwrap_ref_decay_t<F>> per_particle(F&& f) {
   return {std::forward<F>(f)};
+}
+
+/// A sampler on the particles themselves.
+///
+///   target      writes ∇ log p of every particle: target(w, g), both d×n; std::ref(target) is kept by reference
+///   rule        Wgd{…}, Svgd{…}, PlainEnsemble{}
+///   optimiser   Adam{…}, Sgd{…}, AdaGrad{…}, RmsProp{…}
+///   annealing   a factor on the driving force per step (anneal.hpp); none by default
+template <class T, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant>
+auto weight_space(T&& target, UpdateRule rule, Optim optimiser = {}, Anneal annealing = {}) {
+  return detail::make_sampler(WeightSpace<std::unwrap_ref_decay_t<T>>(std::forward<T>(target)), std::move(rule),
+                              std::move(optimiser), std::move(annealing));
 }
 
 }  // namespace repel

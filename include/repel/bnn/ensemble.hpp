@@ -1,0 +1,146 @@
+#pragma once
+
+#include <repel/bnn/network.hpp>
+#include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
+#include <repel/core/types.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace repel {
+
+/// All members of an ensemble of one network, in parallel: a column of W, d×n, holds the parameters of one member.
+///
+///   repel::Ensemble<repel::Mlp, double> ensemble(repel::Mlp({1, 50, 50, 1}));
+///   ensemble.forward(W, X, F);           // X: inputs×p, a point per column; F: (outputs p)×n
+///   ensemble.backward(W, X, V, G);       // G = Jᵀ V per member: the vector–Jacobian product at those W and X
+///
+/// A column of F holds the outputs at the first point, at the second …, and then the features of a hidden layer in the
+/// same way, if the network shows them. Buffers are kept: with unchanged sizes nothing is allocated (but inside Eigen's
+/// products).
+template <class N, Real Scalar>
+class Ensemble {
+  static_assert(
+      Network<N, Scalar>,
+      "repel: a network must have inputs(), outputs(), parameters(), blocks(), a nested Tape<Scalar>, forward(w, "
+      "x, tape, f) and backward(w, x, tape, v, g); see repel/bnn/network.hpp");
+  using M = Matrix<Scalar>;
+  using Tape = typename N::template Tape<Scalar>;
+
+ public:
+  explicit Ensemble(N network) : network_(std::move(network)) {}
+
+  const N& network() const { return network_; }
+
+  /// The rows of F at so many points.
+  Index rows(Index points) const { return (network_.outputs() + features_of(network_)) * points; }
+
+  /// Outputs (and features) of every member at every point. Nothing is kept for a way back.
+  void evaluate(const M& w, const M& x, M& f) {
+    require_fit(w, x);
+    const Index slots = begin_slots();
+    f.resize(rows(x.cols()), w.cols());
+    detail::parallel_for(w.cols(), work(x.cols()), slots,
+                         [&](Index j, Index slot) { forward_one(w, x, at_slot(slot).tape, j, f.col(j).data()); });
+  }
+
+  /// The same, keeping what backward() needs.
+  void forward(const M& w, const M& x, M& f) {
+    require_fit(w, x);
+    tapes_.resize(static_cast<std::size_t>(w.cols()));
+    points_ = x.cols();
+    f.resize(rows(x.cols()), w.cols());
+    detail::parallel_for(w.cols(), work(x.cols()),
+                         [&](Index j) { forward_one(w, x, tapes_[static_cast<std::size_t>(j)], j, f.col(j).data()); });
+  }
+
+  /// G = Jᵀ V per member, at the W and X of the last forward().
+  template <class G>
+  void backward(const M& w, const M& x, const M& v, G& g) {
+    require_fit(w, x);
+    if (tapes_.size() != static_cast<std::size_t>(w.cols()) || points_ != x.cols())
+      detail::fail("Ensemble", "backward was called for ", w.cols(), " members at ", x.cols(),
+                   " points, but must follow forward() with the same members and points");
+    if (v.rows() != rows(x.cols()) || v.cols() != w.cols())
+      detail::fail("Ensemble", "V is ", v.rows(), "x", v.cols(), ", but must be ", rows(x.cols()), "x", w.cols());
+    g.resize(w.rows(), w.cols());
+    detail::parallel_for(w.cols(), 2 * work(x.cols()), [&](Index j) {
+      backward_one(w, x, tapes_[static_cast<std::size_t>(j)], j, v.col(j).data(), g.col(j).data());
+    });
+  }
+
+  /// Both passes at once, member by member, so that a member's values are still in the cache on the way back: slope(j,
+  /// F) turns the outputs of member j (outputs×p) into what is pulled back, in place; finish(j) may then add to column
+  /// j of G.
+  template <class Slope, class Finish, class G>
+  void gradient(const M& w, const M& x, const Slope& slope, const Finish& finish, G& g) {
+    require_fit(w, x);
+    const Index slots = begin_slots(), p = x.cols(), outputs = network_.outputs() * p;
+    for (Slot& slot : slots_) slot.values.setZero(rows(p));
+    g.resize(w.rows(), w.cols());
+    detail::parallel_for(w.cols(), 3 * work(p), slots, [&](Index j, Index at) {
+      Slot& slot = at_slot(at);
+      forward_one(w, x, slot.tape, j, slot.values.data());
+      Eigen::Map<M> f(slot.values.data(), network_.outputs(), p);
+      slope(j, f);
+      slot.values.tail(slot.values.size() - outputs).setZero();
+      backward_one(w, x, slot.tape, j, slot.values.data(), g.col(j).data());
+      finish(j);
+    });
+  }
+
+ private:
+  struct Slot {
+    Tape tape;
+    Vector<Scalar> values;
+  };
+
+  Slot& at_slot(Index slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  Index begin_slots() {
+    const Index slots = detail::thread_slots();
+    if (static_cast<Index>(slots_.size()) < slots) slots_.resize(static_cast<std::size_t>(slots));
+    return slots;
+  }
+
+  double work(Index points) const { return static_cast<double>(network_.parameters() * points); }
+
+  void forward_one(const M& w, const M& x, Tape& tape, Index j, Scalar* values) const {
+    const Eigen::Map<const Vector<Scalar>> parameters(w.col(j).data(), w.rows());
+    Eigen::Map<M> f(values, network_.outputs(), x.cols());
+    network_.forward(parameters, x, tape, f);
+    if constexpr (requires { network_.features(); })
+      if (const Index features = network_.features(); features > 0) {
+        Eigen::Map<M> z(values + f.size(), features, x.cols());
+        network_.copy_features(tape, z);
+      }
+  }
+
+  void backward_one(const M& w, const M& x, Tape& tape, Index j, const Scalar* values, Scalar* gradient) const {
+    const Eigen::Map<const Vector<Scalar>> parameters(w.col(j).data(), w.rows());
+    const Eigen::Map<const M> v(values, network_.outputs(), x.cols());
+    Eigen::Map<Vector<Scalar>> g(gradient, w.rows());
+    if constexpr (requires { network_.features(); })
+      if (const Index features = network_.features(); features > 0) {
+        const Eigen::Map<const M> u(values + v.size(), features, x.cols());
+        return network_.backward(parameters, x, tape, v, u, g);
+      }
+    network_.backward(parameters, x, tape, v, g);
+  }
+
+  void require_fit(const M& w, const M& x) const {
+    if (w.rows() != network_.parameters())
+      detail::fail("Ensemble", "W has ", w.rows(), " rows, but must have ", network_.parameters(),
+                   ", the parameters of the network");
+    if (x.rows() != network_.inputs())
+      detail::fail("Ensemble", "X has ", x.rows(), " rows, but must have ", network_.inputs(),
+                   ", the inputs of the network");
+  }
+
+  N network_;
+  std::vector<Tape> tapes_;
+  std::vector<Slot> slots_;
+  Index points_ = 0;
+};
+
+}  // namespace repel

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <repel/core/types.hpp>
+
+#include <concepts>
+#include <vector>
+
+// What a network is. A particle holds all parameters of one network, a vector; a network is a value that knows how to
+// use them, one particle at a time (the library runs the particles in parallel, so its members are const and may be
+// called from several threads). It has
+//
+//   inputs(), outputs()                 numbers per point, in and out
+//   parameters()                        the length of a particle
+//   blocks()                            a std::vector<ParameterBlock>: its layers, for priors and initial draws
+//   template <class Scalar> struct Tape     what a forward pass leaves for the backward pass; the place for scratch, too
+//   forward(w, x, tape, f)              f, outputs×p, from the parameters w and the points x, inputs×p
+//   backward(w, x, tape, v, g)          g = Jᵀ v, a vector like w, at the w and x of the last forward pass on this tape
+//
+// all on Eigen types with a column per point. A network whose hidden layer the kernel may see (view::Features) also has
+//
+//   features()                          numbers per point of that layer, 0 for none
+//   copy_features(tape, z)              their values after a forward pass, features×p
+//   backward(w, x, tape, v, u, g)       backward() with u, features×p, added to the gradient at that layer
+//
+// docs/extending.md has a whole one with shared weights.
+
+namespace repel {
+
+/// Some parameters that belong together: the weights or the biases of a layer.
+struct ParameterBlock {
+  Index first, count;  ///< where they stand in a particle
+  Index fan_in;        ///< how many inputs a unit of the layer has
+  Index layer;         ///< counted from 0
+  bool bias = false;
+};
+
+template <class N, class Scalar>
+concept Network = requires(const N& network, typename N::template Tape<Scalar>& tape,
+                           const Eigen::Map<const Vector<Scalar>>& w, const Matrix<Scalar>& x,
+                           Eigen::Map<Matrix<Scalar>>& f, const Eigen::Map<const Matrix<Scalar>>& v,
+                           Eigen::Map<Vector<Scalar>>& g) {
+  { network.inputs() } -> std::convertible_to<Index>;
+  { network.outputs() } -> std::convertible_to<Index>;
+  { network.parameters() } -> std::convertible_to<Index>;
+  { network.blocks() } -> std::convertible_to<std::vector<ParameterBlock>>;
+  network.forward(w, x, tape, f);
+  network.backward(w, x, tape, v, g);
+};
+
+/// The features per point that a network shows; 0 for one that shows none.
+template <class N>
+Index features_of(const N& network) {
+  if constexpr (requires { network.features(); })
+    return network.features();
+  else
+    return 0;
+}
+
+/// How many layers a network's blocks belong to.
+template <class N>
+Index layers_of(const N& network) {
+  Index layers = 0;
+  for (const ParameterBlock& block : network.blocks()) layers = block.layer >= layers ? block.layer + 1 : layers;
+  return layers;
+}
+
+}  // namespace repel

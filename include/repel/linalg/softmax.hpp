@@ -1,0 +1,52 @@
+#pragma once
+
+#include <repel/core/parallel.hpp>
+#include <repel/core/types.hpp>
+
+#include <cmath>
+
+// The softmax and the logarithm of its sum, for values of any size: the largest is taken out before exp.
+
+namespace repel::detail {
+
+/// log Σ exp of the entries of a column, in double.
+template <class Column>
+double log_sum_exp(const Column& values) {
+  const auto top = static_cast<double>(values.maxCoeff());
+  return top + std::log((values.template cast<double>().array() - top).exp().sum());
+}
+
+/// p ← its softmax, column by column.
+template <class P>
+void softmax(P& p) {
+  for (Index i = 0; i < p.cols(); ++i) {
+    auto column = p.col(i).array();
+    column = (column - column.maxCoeff()).exp();
+    column /= column.sum();
+  }
+}
+
+/// p ← (∂p/∂f)ᵀ v = p ∘ (v − p·v), column by column, where p = softmax(f).
+template <class P, class V>
+void softmax_vjp(P& p, const V& v) {
+  for (Index i = 0; i < p.cols(); ++i) p.col(i).array() *= v.col(i).array() - p.col(i).dot(v.col(i));
+}
+
+/// The same for many functions: a column holds `classes` numbers per point, point after point.
+template <class Scalar>
+void softmax_columns(Matrix<Scalar>& values, Index classes) {
+  parallel_for(values.cols(), 10 * static_cast<double>(values.rows()), [&](Index j) {
+    Eigen::Map<Matrix<Scalar>> p(values.col(j).data(), classes, values.rows() / classes);
+    softmax(p);
+  });
+}
+template <class Scalar>
+void softmax_vjp_columns(Matrix<Scalar>& p, Index classes, const Matrix<Scalar>& v) {
+  parallel_for(p.cols(), 10 * static_cast<double>(p.rows()), [&](Index j) {
+    Eigen::Map<Matrix<Scalar>> at_points(p.col(j).data(), classes, p.rows() / classes);
+    const Eigen::Map<const Matrix<Scalar>> direction(v.col(j).data(), classes, p.rows() / classes);
+    softmax_vjp(at_points, direction);
+  });
+}
+
+}  // namespace repel::detail

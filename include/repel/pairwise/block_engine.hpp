@@ -1,0 +1,122 @@
+#pragma once
+
+#include <repel/core/parallel.hpp>
+#include <repel/linalg/norm.hpp>
+#include <repel/linalg/product.hpp>
+#include <repel/pairwise/gradient_sums.hpp>
+#include <repel/pairwise/pair_matrix.hpp>
+#include <repel/pairwise/stein_product.hpp>
+#include <repel/pairwise/terms.hpp>
+
+#include <cmath>
+#include <concepts>
+
+namespace repel::detail {
+
+/// Sums over pairs from blocks of K (pair_matrix.hpp) and matrix products: the way in high dimension, and in low
+/// dimension if K is there anyway.
+template <class Metric, class Scalar>
+class BlockEngine {
+ public:
+  /// for_blocks(body) calls body with all blocks of the targets in turn.
+  using Body = typename PairMatrix<Metric, Scalar>::Body;
+
+  template <class... Terms>
+  void accumulate(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, Index targets,
+                  FunctionRef<void(Body)> for_blocks, const Terms&... terms) {
+    one_product_ = std::same_as<Metric, SquaredEuclidean> && kernel.shares_slope && !points.low_dimensional();
+    (begin(kernel, points, targets, terms), ...);
+    for_blocks([&](const PairBlock<Scalar>& block) { (take(kernel, points, block, terms), ...); });
+    (end(targets, terms), ...);
+  }
+
+ private:
+  template <class Term>
+  void begin(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, Index targets,
+             const Term& term) {
+    if constexpr (std::same_as<Term, pair::SumsTerm<Scalar>>) term.out.resize(targets);
+    if constexpr (std::same_as<Term, pair::SteinTerm<Scalar>>) {
+      if (one_product_)
+        stein_.begin(points, kernel.inverse_bandwidth, term.v, targets, term.scale);
+      else
+        gradients_.resize(points.dim, targets);
+    }
+  }
+
+  template <class Term>
+  void end(Index targets, const Term& term) {
+    if constexpr (std::same_as<Term, pair::SteinTerm<Scalar>>)
+      if (term.gradient_norm != nullptr)
+        *term.gradient_norm = one_product_
+                                  ? stein_.mean_gradient_norm()
+                                  : std::abs(static_cast<double>(term.scale)) * mean_norm(gradients_.leftCols(targets));
+  }
+
+  template <class Term>
+  void take(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, const PairBlock<Scalar>& block,
+            const Term& term) {
+    const Index m = block.k.cols();
+    const Scalar c = kernel.slope_sign() * kernel.inverse_bandwidth;
+    const auto columns = [&](Out<Scalar>& out) -> Out<Scalar> { return out.middleCols(block.first, m); };
+    const auto gradients = [&](const Matrix<Scalar>& slopes, const ColumnFactor<Scalar>& factor, Out<Scalar> out) {
+      gradient_sums<Metric>(points, block.at, slopes, factor, scratch_, out);
+    };
+    if constexpr (std::same_as<Term, pair::SumsTerm<Scalar>>) {
+      column_sums(block, &term.out(block.first));
+    } else if constexpr (std::same_as<Term, pair::ProductTerm<Scalar>>) {
+      take_product(block, term.v, 1, columns(term.out));
+    } else if constexpr (std::same_as<Term, pair::GradientTerm<Scalar>>) {
+      gradients(block.slopes, {c}, columns(term.out));
+    } else if constexpr (std::same_as<Term, pair::SourceGradientTerm<Scalar>>) {
+      gradients(block.slopes, {-c}, columns(term.out));
+    } else if constexpr (std::same_as<Term, pair::LogGradientTerm<Scalar>>) {
+      sums_.resize(m);
+      column_sums(block, sums_.data());
+      gradients(block.slopes, {c, sums_.data()}, columns(term.out));
+    } else if constexpr (std::same_as<Term, pair::WeightedGradientTerm<Scalar>>) {
+      weighted_.resize(block.slopes.rows(), m);
+      parallel_tiles(m, 16, static_cast<double>(points.count), [&](Index begin, Index width) {
+        for (Index j = begin; j < begin + width; ++j)
+          array_at(&weighted_(0, j), points.count) = array_at(&block.slopes(0, j), points.count) *
+                                                     (array_at(term.a.data(), points.count) + term.b(block.first + j));
+      });
+      gradients(weighted_, {c}, columns(term.out));
+    } else if constexpr (std::same_as<Term, pair::SteinTerm<Scalar>>) {
+      if (one_product_) return stein_.add_block(points, term.v, block, term.out);
+      Out<Scalar> out = columns(term.out), part = gradients_.middleCols(block.first, m);
+      take_product(block, term.v, term.scale, out);
+      gradients(block.slopes, {-c}, part);
+      parallel_tiles(m, 4, static_cast<double>(points.dim), [&](Index begin, Index width) {
+        for (Index j = begin; j < begin + width; ++j)
+          array_at(&out(0, j), points.dim) += term.scale * array_at(&part(0, j), points.dim);
+      });
+    }
+  }
+
+  static void column_sums(const PairBlock<Scalar>& block, Scalar* out) {
+    parallel_tiles(block.k.cols(), 16, static_cast<double>(block.k.rows()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) out[j] = array_at(&block.k(0, j), block.k.rows()).sum() + block.own;
+    });
+  }
+
+  /// out = factor · v K of a block, with the terms that k leaves out.
+  static void take_product(const PairBlock<Scalar>& block, const In<Scalar>& v, Scalar factor, Out<Scalar> out) {
+    product<Scalar>(v, block.k, out);
+    if (block.particle < 0 && factor == 1) return;
+    parallel_tiles(out.cols(), 16, static_cast<double>(out.rows()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        auto column = array_at(&out(0, j), out.rows());
+        if (block.particle >= 0)
+          column += block.own * array_at(v.data() + (block.particle + j) * v.outerStride(), out.rows());
+        if (factor != 1) column *= factor;
+      }
+    });
+  }
+
+  bool one_product_ = false;  ///< SteinProduct applies
+  SteinProduct<Scalar> stein_;
+  Vector<Scalar> sums_;
+  Matrix<Scalar> weighted_, gradients_, scratch_;
+};
+
+}  // namespace repel::detail

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/parallel.hpp>
+#include <repel/linalg/product.hpp>
+#include <repel/pairwise/bandwidth_search.hpp>
+#include <repel/pairwise/block_engine.hpp>
+#include <repel/pairwise/pair_matrix.hpp>
+#include <repel/pairwise/streamed_engine.hpp>
+#include <repel/pairwise/terms.hpp>
+
+#include <concepts>
+
+namespace repel::detail {
+
+/// The pairs of a kernel of a distance (see pairs.hpp), without the kernel's own type: compiled once per metric and
+/// scalar type. It holds the points, and chooses the engine for each sum.
+template <class Metric, class Scalar>
+class DistancePairs {
+  using Body = typename PairMatrix<Metric, Scalar>::Body;
+
+ public:
+  template <class Rule>
+  void measure(const Rule& rule, const In<Scalar>& x) {
+    matrix_.clear();
+    points_.assign(x);
+    bandwidth_ = search_.bandwidth(rule, points_, matrix_);
+  }
+
+  Index count() const { return points_.count; }
+  Index dim() const { return points_.dim; }
+  double bandwidth() const { return bandwidth_; }
+  const Matrix<Scalar>& values(const RadialFunction<Scalar>& kernel) { return matrix_.values(kernel, points_); }
+
+  void values_at(const RadialFunction<Scalar>& kernel, const In<Scalar>& targets, Matrix<Scalar>& out) {
+    others_.assign(targets, points_.origin);
+    matrix_.values_between(kernel, points_, others_, out);
+  }
+
+  void values_of_some(const RadialFunction<Scalar>& kernel, Index m, FunctionRef<Index(Index)> pick,
+                      Matrix<Scalar>& out) {
+    others_.take(points_, m, pick);
+    matrix_.values_between(kernel, points_, others_, out);
+  }
+
+  /// All particles against all of them, each pair once where that pays.
+  template <class... Terms>
+  void accumulate(const RadialFunction<Scalar>& kernel, const Terms&... terms) {
+    (require(terms, count()), ...);
+    const bool stream = streams(terms...) && !matrix_.holds_values();
+    if constexpr ((Terms::sums.weighted || ...))
+      if (stream && !(symmetric(terms) && ...))
+        return streamed_.template accumulate<false>(kernel, points_, points_, terms...);
+    if (stream)
+      streamed_.template accumulate<true>(kernel, points_, points_, terms...);
+    else
+      blocks_.accumulate(
+          kernel, points_, count(), [&](Body body) { matrix_.for_each_block(kernel, points_, body); }, terms...);
+  }
+
+  /// All particles against the particles first … first + m. A target's sums do not depend on which others there are.
+  template <class... Terms>
+  void accumulate_some(const RadialFunction<Scalar>& kernel, Index first, Index m, const Terms&... terms) {
+    (require(terms, m), ...);
+    if (streams(terms...)) {
+      others_.take(points_, m, [&](Index k) { return first + k; });
+      streamed_.template accumulate<false>(kernel, points_, others_, terms...);
+    } else {
+      blocks_.accumulate(
+          kernel, points_, m, [&](Body body) { matrix_.for_some(kernel, points_, first, m, body); }, terms...);
+    }
+  }
+
+  /// All particles against other points.
+  template <class... Terms>
+  void accumulate_at(const RadialFunction<Scalar>& kernel, const In<Scalar>& targets, const Terms&... terms) {
+    (require(terms, targets.cols()), ...);
+    others_.assign(targets, points_.origin);
+    if (streams(terms...))
+      streamed_.template accumulate<false>(kernel, points_, others_, terms...);
+    else
+      blocks_.accumulate(
+          kernel, points_, targets.cols(), [&](Body body) { matrix_.for_others(kernel, points_, others_, body); },
+          terms...);
+  }
+
+  /// out = L(G) for a linear map L that acts on the columns, g ← L(g). In high dimension and with squared distances G
+  /// is a combination of the particles, G = X M, and L acts on M if that is the smaller one.
+  void source_gradient_through(const RadialFunction<Scalar>& kernel, FunctionRef<void(Matrix<Scalar>&)> map,
+                               Out<Scalar> out) {
+    const Index n = count();
+    if (std::same_as<Metric, SquaredEuclidean> && !points_.low_dimensional() && points_.dim >= n / 2 &&
+        n <= kHeldCount) {
+      form_gradient_weights(kernel);
+      map(gradients_);
+      product<Scalar>(points_.columns.topLeftCorner(points_.dim, n), gradients_, out);
+    } else {
+      gradients_.resize(points_.dim, n);
+      accumulate(kernel, pair::source_gradient(gradients_));
+      map(gradients_);
+      out = gradients_;
+    }
+  }
+
+ private:
+  template <class Term>
+  void require(const Term& term, Index targets) const {
+    constexpr const char* where = "Pairs::accumulate";
+    if constexpr (requires { term.v; })
+      if (term.v.cols() != count())
+        fail(where, "v has ", term.v.cols(), " columns, but must have ", count(), ", one per particle");
+    if constexpr (std::same_as<decltype(term.out), Out<Scalar>>) {
+      Index rows = dim();
+      if constexpr (requires { term.v; }) rows = term.v.rows();
+      if (term.out.rows() != rows || term.out.cols() != targets)
+        fail(where, "out is ", term.out.rows(), "x", term.out.cols(), ", but must be ", rows, "x", targets);
+    }
+    if constexpr (Term::sums.weighted)
+      if (term.a.size() != count() || term.b.size() != targets)
+        fail(where, "a and b have ", term.a.size(), " and ", term.b.size(), " entries, but must have ", count(),
+             " and ", targets);
+  }
+
+  /// Whether a pair has the same weight for both of its points.
+  template <class Term>
+  static bool symmetric(const Term& term) {
+    if constexpr (Term::sums.weighted)
+      return term.a.data() == term.b.data();
+    else
+      return true;
+  }
+
+  template <class... Terms>
+  bool streams(const Terms&... terms) const {
+    return points_.low_dimensional() && StreamedEngine<Metric, Scalar>::fits(terms...);
+  }
+
+  /// M with G = X M:  G_j = 2/h Σ_i φ′_ij (x_i − x_j).
+  void form_gradient_weights(const RadialFunction<Scalar>& kernel) {
+    const Scalar c = 2 * kernel.slope_sign() * kernel.inverse_bandwidth;
+    const Matrix<Scalar>& a = matrix_.slopes(kernel, points_);
+    gradients_.resize(count(), count());
+    parallel_tiles(count(), 16, static_cast<double>(count()), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) {
+        auto column = array_at(&gradients_(0, j), count());
+        column = c * array_at(&a(0, j), count());
+        gradients_(j, j) = 0;
+        gradients_(j, j) = -column.sum();
+      }
+    });
+  }
+
+  double bandwidth_ = 0;
+  PackedPoints<Scalar> points_, others_;
+  BandwidthSearch<Metric, Scalar> search_;
+  PairMatrix<Metric, Scalar> matrix_;
+  StreamedEngine<Metric, Scalar> streamed_;
+  BlockEngine<Metric, Scalar> blocks_;
+  Matrix<Scalar> gradients_;
+};
+
+}  // namespace repel::detail
