@@ -8,7 +8,12 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-set(arguments -DHOW=${HOW} -DREPEL_SOURCE=${SOURCE})
+set(main ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
+if(HOW STREQUAL "add_subdirectory") # where the headers are not a system's, and all warnings show
+  set(main ${WORK}/readme.cpp)
+  run(${CMAKE_COMMAND} -DDOCUMENT=${SOURCE}/README.md -DNUMBER=1 -DOUT=${main} -P ${CMAKE_CURRENT_LIST_DIR}/../program.cmake)
+endif()
+set(arguments -DHOW=${HOW} -DREPEL_SOURCE=${SOURCE} -DMAIN=${main} -DCMAKE_BUILD_TYPE=Release)
 if(HOW STREQUAL "find_package")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
   list(APPEND arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix)

@@ -4,14 +4,16 @@
 #include <repel/core/types.hpp>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
-#include <locale>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 // Input checks. Every message names the function, the argument, its value and the rule it breaks, as in
 //   repel::weight_space: particles(2, 17) is nan, but must be finite
@@ -19,23 +21,50 @@
 
 namespace repel::detail {
 
+/// A word or a number of a message. Not a stream: `out << part` makes the compiler weigh every operator<< there is, for every
+/// part of every message.
+class MessagePart {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): meant for arguments
+  MessagePart(const char* text) : text_(text) {}
+  MessagePart(std::string_view text) : text_(text) {}
+  MessagePart(const std::string& text) : text_(text) {}
+  MessagePart(char letter) : text_(1, letter) {}
+  template <std::integral Number>
+  MessagePart(Number number) : text_(std::to_string(number)) {}
+  MessagePart(double number) {
+    char digits[32];  // six of them at most, as streams print them
+    text_.assign(digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr);
+  }
+  MessagePart(float number) : MessagePart(static_cast<double>(number)) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+inline std::string join(std::initializer_list<MessagePart> parts) {
+  std::string all;
+  for (const MessagePart& part : parts) all += part.text();
+  return all;
+}
+
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream out;
-  out.imbue(std::locale::classic());
-  (out << ... << parts);
-  return out.str();
+  return join({MessagePart(parts)...});
 }
 
 template <class... Parts>
 [[noreturn]] void fail(const char* where, const Parts&... parts) {
-  throw std::invalid_argument(concat("repel::", where, ": ", parts...));
+  throw std::invalid_argument(join({"repel::", where, ": ", MessagePart(parts)...}));
 }
 
 /// For files that cannot be read or written: what it was, which file, and why not.
 template <class File, class... Parts>
 [[noreturn]] void refuse_file(const char* where, const File& file, const Parts&... parts) {
-  throw std::runtime_error(concat("repel::", where, ": ", file.string(), ": ", parts...));
+  throw std::runtime_error(join({"repel::", where, ": ", file.string(), ": ", MessagePart(parts)...}));
 }
 
 /// The largest magnitude a coordinate may have: sums of squares over up to 2^24 coordinates then stay finite.

@@ -57,14 +57,12 @@ class RidgeSolver {
 
   /// In place: L in the lower half. By panels of columns; what is right of a panel is updated in parallel.
   bool cholesky() {
-    const Index n = factor_.cols(), panel = n <= 256 ? n : 128;
+    constexpr Index panel = 64;
+    const Index n = factor_.cols();
     for (Index j = 0; j < n; j += panel) {
       const Index width = std::min(panel, n - j), below = n - j - width;
       Out<Scalar> diagonal = factor_.block(j, j, width, width);
-      {
-        const KeepEigenSerial serial;
-        if (Eigen::internal::llt_inplace<Scalar, Eigen::Lower>::blocked(diagonal) >= 0) return false;  // LLT's own loop
-      }
+      if (Eigen::internal::llt_inplace<Scalar, Eigen::Lower>::unblocked(diagonal) >= 0) return false;  // LLT's own loop
       auto column = factor_.block(j + width, j, below, width);
       parallel_tiles(below, kTile, static_cast<double>(width * width),
                      [&](Index first, Index rows) { divide_by_transpose(diagonal, column.middleRows(first, rows)); });
@@ -75,8 +73,8 @@ class RidgeSolver {
         if (row < left) return;
         const Index rows = std::min(block, below - row), columns = std::min(block, below - left);
         add_product<Stored::plain, Stored::transposed, Scalar>(
-            column.middleRows(row, rows), column.middleRows(left, columns), width, -1,
-            factor_.block(j + width + row, j + width + left, rows, columns));
+            rows, columns, width, -1, block_at(factor_, j + width + row, j), block_at(factor_, j + width + left, j),
+            block_at(factor_, j + width + row, j + width + left));
       });
     }
     return true;

@@ -93,11 +93,12 @@ void gradient_sums_by_product(const PackedPoints<Scalar>& x, const PackedPoints<
     for (Index j = first; j < first + width; ++j) scratch(j, 0) = array_at(&a(0, j), x.count).sum();
   });
   parallel_blocks(x.dim, y.count, static_cast<double>(x.count), [&](const BlockOf& at) {
-    Out<Scalar> block = out.block(at.row, at.column, at.rows, at.columns);
-    multiply<Scalar>(x.columns.block(at.row, 0, at.rows, x.count), a.middleCols(at.column, at.columns), block);
+    const Block<Scalar> block = block_at(out, at.row, at.column);
+    multiply<Stored::plain, Stored::plain, Scalar>(at.rows, at.columns, x.count, block_at(x.columns, at.row, 0),
+                                                   block_at(a, 0, at.column), block);
     for (Index b = 0; b < at.columns; ++b) {
       const Index j = at.column + b;
-      auto column = array_at(&block(0, b), at.rows);
+      auto column = array_at(block.data + b * block.stride, at.rows);
       column = (2 * factor.constant) *
                (factor.inverse(j) * (scratch(j, 0) * array_at(&y.columns(at.row, j), at.rows) - column));
     }

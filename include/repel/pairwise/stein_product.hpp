@@ -30,7 +30,7 @@ class SteinProduct {
     if (!at_once_) return sources_.resize(std::min(d, kRowTile) * n, slots_);
     sources_.resize(d, n);
     parallel_blocks(d, 1, 2 * static_cast<double>(n), [&](const BlockOf& at) {
-      form_sources(points, v, at.row, at.rows, sources_.middleRows(at.row, at.rows));
+      form_sources(points, v, at.row, at.rows, block_at(sources_, at.row, 0));
     });
   }
 
@@ -43,18 +43,17 @@ class SteinProduct {
       for (Index j = begin; j < begin + width; ++j) sums_(j) = array_at(&block.k(0, j), n).sum();
     });
     parallel_blocks(points.dim, block.k.cols(), static_cast<double>(n), slots_, [&](const BlockOf& at, Index slot) {
-      Out<Scalar> part = out.block(at.row, first + at.column, at.rows, at.columns);
-      const auto k = block.k.middleCols(at.column, at.columns);
-      if (at_once_) {
-        multiply<Scalar>(sources_.middleRows(at.row, at.rows), k, part);
-      } else {
-        Eigen::Map<Matrix<Scalar>> sources(sources_.col(slot).data(), at.rows, n);
+      const Block<Scalar> part = block_at(out, at.row, first + at.column);
+      Block<Scalar> sources = block_at(sources_, at.row, 0);
+      if (!at_once_) {
+        sources = {&sources_(0, slot), at.rows};
         form_sources(points, v, at.row, at.rows, sources);
-        multiply<Scalar>(sources, k, part);
       }
+      multiply<Stored::plain, Stored::plain, Scalar>(at.rows, at.columns, n, sources, block_at(block.k, 0, at.column),
+                                                     part);
       for (Index b = 0; b < at.columns; ++b) {
         const Index j = at.column + b;
-        auto column = array_at(&part(0, b), at.rows);
+        auto column = array_at(part.data + b * part.stride, at.rows);
         column += (scale_ * factor_ * sums_(j)) * array_at(&block.at.columns(at.row, j), at.rows);
         if (block.particle >= 0)  // k has a zero where a particle meets itself
           column +=
@@ -72,10 +71,11 @@ class SteinProduct {
  private:
   /// scale (v − c x), some rows of all particles
   void form_sources(const PackedPoints<Scalar>& points, const In<Scalar>& v, Index row, Index rows,
-                    Out<Scalar> sources) const {
+                    Block<Scalar> sources) const {
     for (Index i = 0; i < points.count; ++i)
-      array_at(&sources(0, i), rows) = scale_ * (array_at(v.data() + i * v.outerStride() + row, rows) -
-                                                 factor_ * array_at(&points.columns(row, i), rows));
+      array_at(sources.data + i * sources.stride, rows) =
+          scale_ *
+          (array_at(v.data() + i * v.outerStride() + row, rows) - factor_ * array_at(&points.columns(row, i), rows));
   }
 
   /// Adds ‖G_j / c‖ of those of the checked targets that are columns of this block.

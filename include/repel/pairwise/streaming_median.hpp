@@ -177,13 +177,11 @@ class StreamingMedian {
       } else {  // too many to collect: those that were collected tell where to look
         from = a, to = b;
         gather();
-        std::sort(gathered_.begin(), gathered_.end());
         const double fraction = static_cast<double>(position - below) / static_cast<double>(inside);
         const double margin = 0.1 / std::sqrt(std::sqrt(static_cast<double>(stored)));
-        const auto pick = [&](double f) {
-          return gathered_[static_cast<std::size_t>(std::clamp(f, 0.0, 1.0) * static_cast<double>(stored - 1))];
-        };
-        a_ = pick(fraction - margin), b_ = pick(fraction + margin);
+        const auto last = static_cast<double>(stored - 1);
+        bracket(static_cast<std::ptrdiff_t>((fraction - margin) * last),
+                static_cast<std::ptrdiff_t>((fraction + margin) * last));
       }
     }
   }
@@ -192,16 +190,22 @@ class StreamingMedian {
     const std::size_t size = std::clamp<std::size_t>(count / 500, 1024, 1 << 20);
     gathered_.resize(size);
     for (std::size_t k = 0; k < size; ++k) gathered_[k] = sample(k);
-    std::sort(gathered_.begin(), gathered_.end());
     const auto at = static_cast<std::ptrdiff_t>(static_cast<double>(position) / static_cast<double>(count) *
                                                 static_cast<double>(size));
     const auto margin =
         static_cast<std::ptrdiff_t>(1.5 * std::sqrt(static_cast<double>(size)));  // three standard deviations
+    bracket(at - margin, at + margin);
+  }
+
+  /// The bracket from what is gathered: the values at these positions in order, or the first and the last of all.
+  void bracket(std::ptrdiff_t low, std::ptrdiff_t high) {
     const auto pick = [&](std::ptrdiff_t k) {
-      return gathered_[static_cast<std::size_t>(
-          std::clamp<std::ptrdiff_t>(k, 0, static_cast<std::ptrdiff_t>(size) - 1))];
+      const auto at =
+          gathered_.begin() + std::clamp<std::ptrdiff_t>(k, 0, static_cast<std::ptrdiff_t>(gathered_.size()) - 1);
+      std::nth_element(gathered_.begin(), at, gathered_.end());
+      return *at;
     };
-    a_ = pick(at - margin), b_ = pick(at + margin);
+    a_ = pick(low), b_ = pick(high);
   }
 
   /// The bracket for the next time, around where the answer is moving to.
