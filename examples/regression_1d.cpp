@@ -5,6 +5,8 @@
 
 #include <repel/metrics.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include <cmath>
 #include <iostream>
 

@@ -1,10 +1,48 @@
 #include "networks.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <iostream>
 #include <sstream>
 
 namespace example {
+
+void NetworkOptions::add_to(CLI::App& app) {
+  const std::string functions = "Function space";
+  app.add_option("--prior", prior, "Prior over functions: implicit (of the weight prior), gp or flat")
+      ->check(CLI::IsMember({"implicit", "gp", "flat"}))
+      ->capture_default_str()
+      ->group(functions);
+  app.add_option("--gp-length", gp_length, "Length scale of the Gaussian process")
+      ->capture_default_str()
+      ->group(functions);
+  app.add_option("--gp-variance", gp_variance, "Variance of the Gaussian process")
+      ->capture_default_str()
+      ->group(functions);
+  app.add_option("--prior-draws", prior_draws,
+                 "Functions drawn per step by the implicit prior; 0: as many as particles")
+      ->capture_default_str()
+      ->group(functions);
+  app.add_option("--view", view, kViewHelp)->check(CLI::IsMember(kViews))->capture_default_str()->group(functions);
+  app.add_option("--points", points, "Where functions are compared: batch, or batch and more: uniform or noise")
+      ->check(CLI::IsMember({"batch", "uniform", "noise"}))
+      ->capture_default_str()
+      ->group(functions);
+  app.add_option("--extra", extra, "Number of uniform points")->capture_default_str()->group(functions);
+  app.add_flag("--extra-only", extra_only, "The kernel sees the further points only")->group(functions);
+  app.add_option("--driving", driving,
+                 "A factor on the posterior's gradient in all methods but HMC; the authors' code has "
+                 "the number of particles")
+      ->capture_default_str();
+  app.add_option("--learning-rate", learning_rate, "Of Adam")->capture_default_str();
+  app.add_option("--batch", batch, "Points per step; 0: all")->capture_default_str();
+  const std::string of_hmc = "HMC (0: the setting's own)";
+  app.add_option("--chains", hmc.chains, "Chains")->capture_default_str()->group(of_hmc);
+  app.add_option("--warmup", hmc.warmup, "Iterations of warm-up")->capture_default_str()->group(of_hmc);
+  app.add_option("--draws", hmc.draws, "Iterations after it, per chain")->capture_default_str()->group(of_hmc);
+  app.add_option("--leapfrog", hmc.leapfrog, "Mean number of leapfrog steps")->capture_default_str()->group(of_hmc);
+}
 
 std::vector<Ensemble> run_network_methods(const NetworkOptions& o, Problem problem) {
   using namespace repel;
