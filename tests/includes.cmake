@@ -1,0 +1,23 @@
+# cmake -DINCLUDE=… -P includes.cmake
+# Every header includes what it uses of the standard library's large headers. The check that each compiles alone cannot tell:
+# it reads those once for all.
+set(uses
+  "std::function<" functional "std::chrono::" chrono "std::(thread|this_thread)[^_]" thread "std::(mutex|lock_guard|unique_lock)" mutex
+  "std::filesystem::" filesystem "std::(if|of|f)stream" fstream "std::[io]?stringstream" sstream "std::mt19937" random
+  "std::vector<" vector "std::(unique_ptr|shared_ptr|make_shared|make_unique)" memory)
+file(GLOB_RECURSE headers ${INCLUDE}/repel/*.hpp)
+set(missing "")
+foreach(header ${headers})
+  file(READ ${header} text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+  set(rest ${uses})
+  while(rest)
+    list(POP_FRONT rest pattern needed)
+    if(text MATCHES "${pattern}" AND NOT text MATCHES "#include <${needed}>")
+      string(APPEND missing "  ${header} uses ${CMAKE_MATCH_0}, but does not include <${needed}>\n")
+    endif()
+  endwhile()
+endforeach()
+if(missing)
+  message(FATAL_ERROR "headers that rely on others' includes:\n${missing}")
+endif()
