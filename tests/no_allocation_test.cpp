@@ -62,6 +62,8 @@ void check_networks() {
   const Eigen::MatrixXd w = posterior.prior_draws(7, 1);
   check_steps("a network", weight_space(posterior.target(), Svgd{}), w);
   check_steps("an implicit prior", function_space(posterior.functions(), Svgd{}), w);
+  check_steps("an implicit prior of more draws than particles",
+              function_space(posterior.functions(ImplicitPrior{Ssge{}, 11}), Svgd{}), w);
   check_steps("an implicit prior by KDE", function_space(posterior.functions(ImplicitPrior{Kde{}}), Svgd{}), w);
   check_steps("a Gaussian process on further points",
               function_space(posterior.functions(GpPrior{Rbf{FixedBandwidth{1.0}}}, UniformPoints{{-1, -1}, {1, 1}, 4}),

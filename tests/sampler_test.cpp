@@ -183,6 +183,25 @@ TEST_CASE("a step that is not finite moves nothing", "[sampler][bad-input]") {
   }
 }
 
+TEST_CASE("one bad gradient among many particles is noticed, wherever it is", "[sampler][bad-input]") {
+  for (const Index n : {Index{65}, Index{200}, Index{100'000}})
+    for (const Index bad : {Index{0}, Index{63}, Index{64}, n - 1}) {
+      CAPTURE(n, bad);
+      auto sampler = repel::weight_space(
+          [&](const auto& w, auto& g) {
+            g = -w;
+            g(1, bad) = std::nan("");
+          },
+          repel::PlainEnsemble{});
+      auto state = sampler.init(repel::normal(2, n, 1));
+      const repel::StepInfo info = sampler.step(state);
+      CHECK_FALSE(info.finite);
+      CHECK(info.particle == bad);
+      CHECK(info.fault == repel::Fault::gradient);
+      CHECK(state.particles.allFinite());
+    }
+}
+
 TEST_CASE("particles broken by hand are noticed before anything moves", "[sampler][bad-input]") {
   auto sampler = repel::weight_space([](const auto&, auto& g) { g.setZero(); }, repel::Svgd{});
   auto state = sampler.init(repel::normal(2, 6, 11));

@@ -1,18 +1,18 @@
 #pragma once
 
-// Long runs that survive anything: a state in a file, written so that it is whole or not there, and an observer that
-// does so every so often.
+// Long runs that survive anything: a state saved to a file that is either complete or absent, and an observer that
+// saves one at regular intervals.
 //
 //   #include <repel/checkpoint.hpp>
 //
-//   const std::string settings = "kde-WGD, 50 members, seed 7";       // whatever must be the same to go on
+//   const std::string settings = "kde-WGD, 50 members, seed 7";       // whatever must match to continue
 //   auto state = sampler.init(initial);
-//   repel::resume_checkpoint("run.ckpt", state, settings);            // goes on where a run stopped, if there was one
+//   repel::resume_checkpoint("run.ckpt", state, settings);            // continues an earlier run, if there was one
 //   repel::run(sampler, state, 50000 - state.step, repel::Checkpoints("run.ckpt", settings, /*seconds=*/60),
 //              repel::StopOnInterrupt{});
 //
-// Everything random in this library is a function of a seed and the step, so a run that was resumed ends with the same
-// bits as one that was not, as long as the target keeps to that, too.
+// Everything random in this library is a function of a seed and the step, so a resumed run ends with the same bits
+// as an uninterrupted one, provided the target follows the same rule.
 //
 // Particles alone, for Python: save_npy and load_npy.
 

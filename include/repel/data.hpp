@@ -1,8 +1,8 @@
 #pragma once
 
-// Data sets: images in IDX files (MNIST, FashionMNIST) and CIFAR-10 batches, tables in CSV, and points made up by a
-// formula. Files are checked field by field against their size before anything is believed; what is wrong is said with
-// the file, the field and its value, as std::runtime_error.
+// Data sets: images in IDX files (MNIST, FashionMNIST) and CIFAR-10 batches, tables in CSV, and synthetic points
+// from a formula. Files are checked field by field against their size before anything is trusted; errors are
+// std::runtime_error and name the file, the field and its value.
 //
 //   #include <repel/data.hpp>
 //

@@ -1,6 +1,6 @@
 #pragma once
 
-// Hamiltonian Monte Carlo, the gold standard that particle methods are held against, on the same targets.
+// Hamiltonian Monte Carlo, the gold standard that particle methods are compared with, on the same targets.
 //
 //   #include <repel/bnn.hpp>
 //   #include <repel/hmc.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-// How good predictions are, and how well they know it. Every figure is a double, formed in double.
+// How good predictions are, and how well they know their own uncertainty. Every metric is a double, computed in double.
 //
 //   #include <repel/bnn.hpp>
 //   #include <repel/metrics.hpp>

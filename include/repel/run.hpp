@@ -9,14 +9,14 @@
 #include <string>
 #include <utility>
 
-// The loop. Observers trail as arguments and are told of every step that moved the particles:
+// The loop. Observers are passed as trailing arguments and are called after every step that moved the particles:
 //
 //   auto report = repel::run(sampler, state, 1000, [](const auto& state, const repel::StepInfo& info) {
 //     return state.particles.squaredNorm() > 1e6;        // true stops the run; returning nothing is fine too
 //   });
 //
-// One that wants to know may also have members on_start(state, steps) and on_finish(report). Pass a named observer to
-// keep what it has collected; a temporary will do otherwise.
+// An observer may also have members on_start(state, steps) and on_finish(report). Pass a named observer to keep what it
+// has collected; otherwise a temporary will do.
 
 namespace repel {
 
@@ -26,7 +26,7 @@ struct Report {
     finished,      ///< all steps were taken
     by_observer,   ///< an observer returned true
     not_finite,    ///< a step was not finite and moved nothing
-    by_exception,  ///< the target or an observer threw; seen by observers only, since run() throws on
+    by_exception,  ///< the target or an observer threw; seen by observers only, since run() rethrows
   };
 
   Index steps = 0;  ///< steps taken in this run
@@ -78,7 +78,7 @@ inline const char* describe(Fault fault) {
     case Fault::unwritten:
       return "has a gradient that was never written: the target must write all of g, and take it by reference (auto& "
              "or "
-             "auto&&)";
+             "auto&&); in function space a model must write all of its outputs, their score and the direction";
     case Fault::particles:
       return "has coordinates or outputs that are not finite, or too large to square";
     case Fault::gradient:
@@ -108,8 +108,8 @@ inline std::string describe(const Report& report) {
 
 }  // namespace detail
 
-/// Takes up to `steps` steps. Call it again to go on from where the state is. What the target or an observer throws
-/// leaves run(), after every observer was told of the end.
+/// Takes up to `steps` steps. Call it again to continue from the current state. An exception thrown by the target or an
+/// observer propagates out of run() after every observer has been told of the end.
 template <class Sampler, class State, class... Observers>
 [[nodiscard]] Report run(Sampler&& sampler, State& state, Index steps, Observers&&... observers) {
   if (steps < 0) detail::fail("run", "steps is ", steps, ", but must be at least 0");
@@ -119,7 +119,7 @@ template <class Sampler, class State, class... Observers>
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
-    std::exception_ptr error;  // all are told, whoever throws
+    std::exception_ptr error;  // every observer is told, even if one throws
     [[maybe_unused]] const auto tell = [&](auto& observer) {
       try {
         detail::tell_finish(observer, std::as_const(report));
@@ -140,7 +140,7 @@ template <class Sampler, class State, class... Observers>
         break;
       }
       ++report.steps;
-      bool stop = false;  // all are told, in order, whoever stops
+      bool stop = false;  // every observer is told, in order, even if one stops the run
       ((stop |= detail::tell_step(detail::unwrap(observers), state, report.last)), ...);
       if (stop) report.stop = Report::Stop::by_observer;
     }

@@ -23,8 +23,8 @@ enum class Fault {
   direction,  ///< the rule's direction is not finite
 };
 
-/// What one step did. Norms are means over the particles of norms where they interact: at the particles in weight
-/// space, at the outputs in function space.
+/// What one step did. Norms are averaged over the particles and taken in the space where they interact: of the
+/// particles in weight space, of the outputs in function space.
 struct StepInfo {
   Index step = 0;        ///< the number of this step, from 1
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
@@ -34,12 +34,12 @@ struct StepInfo {
   Index iterations = 0;  ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
   double residual = 0;   ///< what it reached, relative to the right-hand side
   bool finite = true;    ///< false: a value was NaN, infinite or too large to square, and nothing was moved
-  Index particle = -1;   ///< if not finite, the first particle concerned
+  Index particle = -1;   ///< if not finite, the first particle affected
   Fault fault = Fault::none;  ///< if not finite, what it was
 };
 
-/// All that changes while sampling, as a value: copy it to keep a snapshot, to run two ways from one place, or to go on
-/// under another rule.
+/// All that changes while sampling, as a value: copy it to keep a snapshot, to branch two runs from one point, or to
+/// continue under another rule.
 template <class P, class Memory>
 struct State {
   P particles;     ///< d×n, a particle per column; may be edited between steps, keeping its shape
@@ -48,7 +48,7 @@ struct State {
 };
 
 /// The stepper: a space, an update rule, an optimiser and an annealing schedule. Holds settings (and the user's
-/// target), and buffers without meaning between steps; everything that moves is in the State. Build it with
+/// target), and buffers whose contents do not outlive a step; everything that changes is in the State. Build it with
 /// weight_space() or function_space().
 template <class SpacePolicy, class UpdateRule, class Optim, class Anneal>
 class Sampler {

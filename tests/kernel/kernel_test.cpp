@@ -268,7 +268,14 @@ TEST_CASE("pair by pair and column by column are the same kernel", "[kernel][cus
     same(9, [](auto& pairs, Mat& out) { pairs.accumulate(pair::log_gradient(out)); });
     same(9, [&](auto& pairs, Mat& out) { pairs.accumulate(pair::product(v, out)); });
     same(9, [&](auto& pairs, Mat& out) { pairs.accumulate(pair::stein(v, 0.3, out)); });
-    same(9, [](auto& pairs, Mat& out) { pairs.source_gradient_through([](Mat& g) { g *= 2; }, out); });
+    same(9, [](auto& pairs, Mat& out) {
+      pairs.source_gradient_through(
+          [](Mat& g) -> const Mat& {
+            g *= 2;
+            return g;
+          },
+          out);
+    });
     same(4, [&](auto& pairs, Mat& out) { pairs.accumulate_at(q, pair::log_gradient(out)); });
     same(4, [&](auto& pairs, Mat& out) { pairs.accumulate_at(q, pair::stein(v, 0.3, out)); });
     same(3, [&](auto& pairs, Mat& out) { pairs.accumulate_some(5, 3, pair::stein(v, 0.3, out)); });
@@ -330,6 +337,21 @@ TEMPLATE_TEST_CASE("a metric of one's own works in low and in high dimension", "
   }
 }
 
+TEST_CASE("no targets are no trouble", "[kernel][degenerate]") {
+  for (const Index d : {2, 20}) {
+    repel::Pairs<repel::Rbf<>, double> pairs;
+    pairs.measure(repel::Rbf{}, Mat::Random(d, 30));
+    Vec sums;
+    Mat out(d, 0), k;
+    pairs.accumulate_at(Mat(d, 0), repel::pair::sums(sums), repel::pair::gradient(out));
+    pairs.accumulate_some(3, 0, repel::pair::log_gradient(out));
+    pairs.values_at(Mat(d, 0), k);
+    CHECK(sums.size() == 0);
+    CHECK(k.rows() == 30);
+    CHECK(k.cols() == 0);
+  }
+}
+
 TEST_CASE("pairs refuse matrices of the wrong shape", "[kernel][bad-input]") {
   const Mat x = Mat::Random(3, 7), v = Mat::Random(2, 6);
   repel::Pairs<repel::Rbf<>, double> pairs;
@@ -339,6 +361,15 @@ TEST_CASE("pairs refuse matrices of the wrong shape", "[kernel][bad-input]") {
                     "repel::Pairs::accumulate: out is 3x6, but must be 3x7");
   CHECK_THROWS_WITH(pairs.accumulate(repel::pair::product(v, two)),
                     "repel::Pairs::accumulate: v has 6 columns, but must have 7, one per particle");
+  Mat three(3, 2);
+  CHECK_THROWS_WITH(pairs.accumulate_at(Mat::Zero(2, 2), repel::pair::gradient(three)),
+                    "repel::Pairs: the targets have 2 rows, but must have 3 like the particles");
+  CHECK_THROWS_WITH(pairs.accumulate_some(6, 2, repel::pair::gradient(three)),
+                    "repel::Pairs::accumulate_some: first and m are 6 and 2, but must name some of the 7 particles");
+  repel::Pairs<Linear, double> general;
+  general.measure(Linear{}, x);
+  CHECK_THROWS_WITH(general.accumulate(repel::pair::gradient(out)), contains("out is 3x6, but must be 3x7"));
+  CHECK_THROWS_WITH(general.values_at(Mat::Zero(2, 2), out), contains("the targets have 2 rows"));
 }
 
 }  // namespace kernel_kernel_test

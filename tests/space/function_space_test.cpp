@@ -292,6 +292,18 @@ struct Layered {
   void pullback(const auto&, const auto& v, auto& out) const { out.noalias() = x * v; }
 };
 
+/// A view of three rows that writes NaN for particle 4, or nothing at all.
+struct Broken {
+  bool writes;
+  repel::FunctionLayout seen(const repel::FunctionLayout&) const { return {1, 3, 3, 0}; }
+  void view(const auto& f, const repel::FunctionLayout&, auto&, auto& z) const {
+    if (writes) z = f.topRows(3), z(1, 4) = std::nan("");
+  }
+  void view_vjp(const auto& f, const repel::FunctionLayout&, auto&, const auto&, auto& out) const {
+    out.setZero(f.rows(), f.cols());
+  }
+};
+
 /// Any view against finite differences and against its own definition, a function of one particle's outputs.
 template <class V>
 void check_view(const V& view, const repel::FunctionLayout& layout,
@@ -371,6 +383,17 @@ TEST_CASE("a rule acts through a view: repulsion is mapped back, the driving for
   CHECK(svgd_info.repulsion == Approx(repulsion.colwise().norm().mean()).epsilon(1e-12));
   CHECK(svgd_info.driving == Approx(s.colwise().norm().mean()).epsilon(1e-12));
 
+  // A view that is not finite, or writes nothing, moves nothing.
+  for (const bool writes : {true, false}) {
+    auto broken = repel::function_space(model, repel::Svgd{kernel}, repel::Sgd{}, Broken{writes});
+    auto still = broken.init(w);
+    const repel::StepInfo info = broken.step(still);
+    CHECK_FALSE(info.finite);
+    CHECK(info.particle == (writes ? 4 : 0));
+    CHECK(info.fault == (writes ? repel::Fault::direction : repel::Fault::unwritten));
+    CHECK(still.particles == w);
+  }
+
   // A view of all outputs is no view.
   const auto [all, all_info] = moved_by(repel::Svgd{kernel}, repel::view::Points{0, 4});
   const auto [none, none_info] = moved_by(repel::Svgd{kernel}, repel::view::Outputs{});
@@ -392,7 +415,19 @@ TEST_CASE("targets and models behind plain functions give the same bits", "[samp
   const auto target = [](const auto& x, auto& g) { g = -x; };
   CHECK(after(repel::weight_space(repel::AnyTarget<double>(target), repel::Svgd{})) ==
         after(repel::weight_space(target, repel::Svgd{})));
+  // std::ref is kept by reference, with all that the target has.
+  struct Counts {
+    int begun = 0;
+    void begin_step(Index) { ++begun; }
+    void operator()(const Eigen::MatrixXd& x, Eigen::MatrixXd& g) { g = -x; }
+    void log_density(const Eigen::MatrixXd& x, Eigen::VectorXd& v) { v.setZero(x.cols()); }
+  } counts;
+  repel::AnyTarget<double> referred(std::ref(counts));
+  CHECK(after(repel::weight_space(referred, repel::Svgd{})) == after(repel::weight_space(target, repel::Svgd{})));
+  CHECK(counts.begun == 5);
   Eigen::VectorXd values;
+  referred.log_density(w, values);
+  CHECK(values.size() == 7);
   CHECK_THROWS_WITH(repel::AnyTarget<double>(target).log_density(w, values), contains("has no log_density(w, values)"));
 }
 

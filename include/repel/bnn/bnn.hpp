@@ -19,7 +19,7 @@
 namespace repel {
 
 /// A Bayesian neural network: network (bnn/network.hpp), likelihood, prior and data. An immutable value, cheap to copy
-/// (the data are shared), that gives what the samplers need.
+/// (the data are shared), that provides what the samplers need.
 template <class N, class Likelihood, WeightPrior Prior, Real S>
 class Bnn {
  public:
@@ -78,7 +78,7 @@ class Bnn {
   /// For weight_space(): ∇_w log p(w | D).
   BnnTarget<Bnn> target() const { return BnnTarget<Bnn>(*this); }
 
-  /// For function_space(): the outputs at the batch and their posterior. `prior` is one over functions
+  /// For function_space(): the outputs at the batch and their posterior. `prior` is over functions
   /// (space/function_prior.hpp), `points` says where else functions are compared (bnn/points.hpp). The defaults are the
   /// paper's.
   template <class FunctionPrior = ImplicitPrior<>, class Points = BatchPoints>

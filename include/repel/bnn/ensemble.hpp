@@ -17,8 +17,8 @@ namespace repel {
 ///   ensemble.backward(W, X, V, G);       // G = Jᵀ V per member: the vector–Jacobian product at those W and X
 ///
 /// A column of F holds the outputs at the first point, at the second …, and then the features of a hidden layer in the
-/// same way, if the network shows them. Buffers are kept: with unchanged sizes nothing is allocated (but inside Eigen's
-/// products).
+/// same way, if the network exposes them. Buffers are kept: while sizes do not change, nothing is allocated (except
+/// inside Eigen's products).
 template <class N, Real Scalar>
 class Ensemble {
   static_assert(
@@ -33,10 +33,10 @@ class Ensemble {
 
   const N& network() const { return network_; }
 
-  /// The rows of F at so many points.
+  /// The number of rows of F for this many points.
   Index rows(Index points) const { return (network_.outputs() + features_of(network_)) * points; }
 
-  /// Outputs (and features) of every member at every point. Nothing is kept for a way back.
+  /// Outputs (and features) of every member at every point. Nothing is kept for a backward pass.
   void evaluate(const M& w, const M& x, M& f) {
     require_fit(w, x);
     const Index slots = begin_slots();
@@ -58,6 +58,7 @@ class Ensemble {
   /// G = Jᵀ V per member, at the W and X of the last forward().
   template <class G>
   void backward(const M& w, const M& x, const M& v, G& g) {
+    static_assert(!G::IsRowMajor || G::IsVectorAtCompileTime, "repel::Ensemble: G must be stored column by column");
     require_fit(w, x);
     if (tapes_.size() != static_cast<std::size_t>(w.cols()) || points_ != x.cols())
       detail::fail("Ensemble", "backward was called for ", w.cols(), " members at ", x.cols(),
@@ -70,11 +71,12 @@ class Ensemble {
     });
   }
 
-  /// Both passes at once, member by member, so that a member's values are still in the cache on the way back: slope(j,
-  /// F) turns the outputs of member j (outputs×p) into what is pulled back, in place; finish(j) may then add to column
-  /// j of G.
+  /// Both passes at once, member by member, so that a member's values are still in cache for the backward one:
+  /// slope(j, F) turns the outputs of member j (outputs×p) into what is pulled back, in place; finish(j) may then add
+  /// to column j of G.
   template <class Slope, class Finish, class G>
   void gradient(const M& w, const M& x, const Slope& slope, const Finish& finish, G& g) {
+    static_assert(!G::IsRowMajor || G::IsVectorAtCompileTime, "repel::Ensemble: G must be stored column by column");
     require_fit(w, x);
     const Index slots = begin_slots(), p = x.cols(), outputs = network_.outputs() * p;
     for (Slot& slot : slots_) slot.values.setZero(rows(p));

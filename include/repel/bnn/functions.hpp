@@ -19,10 +19,10 @@
 
 namespace repel {
 
-/// What a function is, as a function space sees a classifier.
+/// What counts as a classifier's function in function space.
 enum class FunctionsAre {
   outputs,        ///< the network's outputs; for a classifier, the logits
-  probabilities,  ///< the class probabilities: likelihood, prior and kernel are of them
+  probabilities,  ///< the class probabilities: likelihood, prior and kernel act on them
 };
 
 /// The posterior over functions at the batch (and at further points), as a model of function_space().
@@ -65,12 +65,15 @@ class BnnFunctions {
 
   template <class W>
   void predict(const W& w, M& f) {
+    static_assert(
+        !W::IsRowMajor || W::IsVectorAtCompileTime,
+        "repel::Bnn: particles must be stored column by column (Eigen's default), so that a network is contiguous");
     static_assert(std::same_as<typename W::Scalar, Scalar>,
                   "repel::Bnn: the particles must have the scalar type of the data, float or double");
     ensemble_.forward(w, inputs(), f);
     if (!of_probabilities_) return;
     detail::softmax_columns(f, outputs());
-    probabilities_ = f;  // for the way back
+    probabilities_ = f;  // for the backward pass
   }
 
   /// g = N/B ∇_f log p(batch | f) + ∇_f log p(f): the likelihood at the points of the batch, the prior at all. Features
@@ -84,7 +87,7 @@ class BnnFunctions {
       Eigen::Map<M> at_batch(g.col(j).data(), outputs(), batch_.size());
       likelihood_score(at_batch);
       at_batch *= scale;
-      if (of_probabilities_) at_batch = at_batch.cwiseMin(largest);  // 1/p where p is next to 0
+      if (of_probabilities_) at_batch = at_batch.cwiseMin(largest);  // bounds 1/p for p near 0
       g.col(j).tail(g.rows() - at_batch_rows).setZero();
     });
     if (features() == 0) {
@@ -114,7 +117,7 @@ class BnnFunctions {
   const M& inputs() const { return extra() == 0 ? batch_.inputs(posterior_) : inputs_; }
   Index outputs() const { return posterior_.network().outputs(); }
 
-  /// Functions of the weight prior at these points, fresh at every step.
+  /// Functions drawn from the weight prior, at these points; fresh draws at every step.
   void draw(Index count, M& f) {
     weights_.resize(posterior_.network().parameters(), count);
     detail::draw_prior(posterior_.blocks(), posterior_.prior(), stream_seed(posterior_.seed(), as_stream(step_), 2),

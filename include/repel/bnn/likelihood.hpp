@@ -25,7 +25,7 @@ namespace repel {
 template <class Scalar>
 struct GaussianPrediction {
   Matrix<Scalar> mean;
-  Matrix<Scalar> sd;             ///< of the function: what the members do not agree on (divided by n − 1)
+  Matrix<Scalar> sd;             ///< of the function: how much the members disagree (divided by n − 1)
   Matrix<Scalar> sd_with_noise;  ///< of an observation: √(sd² + noise²)
 };
 
@@ -100,7 +100,7 @@ struct CategoricalLikelihood {
     for (Index i = 0; i < f.cols(); ++i) f(y(i), i) += 1;
   }
 
-  /// The same where the probabilities p are the function: p ← ∇_p Σ log(p_y + 10⁻¹²), finite where p_y is 0.
+  /// The same when the probabilities p are the function: p ← ∇_p Σ log(p_y + 10⁻¹²), finite even if p_y is 0.
   template <class P, class Y>
   void score_of_probabilities(P& p, const Y& y) const {
     using Scalar = typename P::Scalar;

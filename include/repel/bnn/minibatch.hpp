@@ -11,16 +11,16 @@
 
 namespace repel {
 
-/// How many points each step sees. They are reshuffled every epoch; points that do not fill a last batch are left out
-/// of that epoch, so all batches have one size and every point is as likely as any other to be in one.
+/// How many points each step sees. They are reshuffled every epoch; leftover points that do not fill a last batch
+/// are skipped in that epoch, so all batches have the same size and all points are equally likely to be used.
 struct Minibatch {
   Index size = 0;          ///< 0: all points, in their order
-  std::uint64_t seed = 0;  ///< of the shuffles, and of all that a function-space model draws along the way
+  std::uint64_t seed = 0;  ///< for the shuffles, and for everything that a function-space model draws
 };
 
 namespace detail {
 
-/// The points of a step: a function of the seed and the step alone, so that a run can go on from any step.
+/// The points of a step: a function of the seed and the step alone, so that a run can continue from any step.
 class BatchSchedule {
  public:
   BatchSchedule(Minibatch settings, Index points) : settings_(settings), points_(points) {

@@ -16,12 +16,12 @@
 
 namespace repel {
 
-/// What stands between the layers; the last layer has none.
+/// The activation between layers; the last layer has none.
 enum class Activation { identity, relu, tanh, gelu };
 
 namespace detail {
 
-/// x ← the activation of x, elementwise. If the derivative cannot be told from the result (GELU), `slopes` receives it.
+/// x ← the activation of x, elementwise. If the derivative cannot be had from the result (GELU), `slopes` gets it.
 template <class Scalar>
 void activate(Activation activation, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dynamic, 1>> x, Scalar* slopes) {
   switch (activation) {
@@ -48,7 +48,7 @@ void activate(Activation activation, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dyna
   }
 }
 
-/// delta ← delta times the activation's derivative, told from the activation's value x or from `slopes`.
+/// delta ← delta times the activation's derivative, computed from the activation's value x or taken from `slopes`.
 template <class Scalar>
 void activate_back(Activation activation, Eigen::Ref<const Eigen::Array<Scalar, Eigen::Dynamic, 1>> x,
                    const Scalar* slopes, Eigen::Ref<Eigen::Array<Scalar, Eigen::Dynamic, 1>> delta) {
@@ -74,7 +74,7 @@ void activate_back(Activation activation, Eigen::Ref<const Eigen::Array<Scalar, 
 /// A network of the concept in bnn/network.hpp: repel::Mlp({1, 50, 50, 1}, repel::Activation::relu).
 class Mlp {
  public:
-  /// One layer, and where its parameters stand in a particle.
+  /// One layer, and where its parameters are in a particle.
   struct Layer {
     Index in, out;
     Index weights;  ///< offset of the out×in weights, row by row
@@ -128,7 +128,7 @@ class Mlp {
     return all;
   }
 
-  // Weights stand row by row, so in Eigen's column-major eyes they are the in×out transpose.
+  // Weights are stored row by row, so a column-major Eigen map sees their in×out transpose.
 
   template <class W, class Scalar, class F>
   void forward(const W& w, const Matrix<Scalar>& x, Tape<Scalar>& tape, F& f) const {
@@ -182,7 +182,7 @@ class Mlp {
   /// values before the first aligned address one by one, and its exp then differs in the last bit.
   static Index padded(Index size) { return (size + 15) / 16 * 16; }
 
-  /// How many values the first `count` hidden layers have at so many points.
+  /// How many values the first `count` hidden layers have for this many points.
   Index hidden_size(Index points, std::size_t count) const {
     Index size = 0;
     for (std::size_t l = 0; l < count; ++l) size += padded(layers_[l].out * points);
@@ -209,7 +209,7 @@ class Mlp {
       Eigen::Map<Matrix<Scalar>>(g + layer.weights, layer.in, layer.out).noalias() = in * delta.transpose();
       Eigen::Map<Vector<Scalar>>(g + layer.biases, layer.out) = delta.rowwise().sum();
       if (l == 0) return;
-      Scalar* next = scratch.data() + (l % 2 == 0 ? 0 : half);  // never the one that delta stands in
+      Scalar* next = scratch.data() + (l % 2 == 0 ? 0 : half);  // never the half that holds delta
       const In<Scalar> transposed(w + layer.weights, layer.in, layer.out);
       Eigen::Map<Matrix<Scalar>>(next, layer.in, p).noalias() = transposed * delta;
       if (u != nullptr && static_cast<Index>(l) == feature_layer_ + 1)

@@ -12,7 +12,7 @@
 //   inputs(), outputs()                 numbers per point, in and out
 //   parameters()                        the length of a particle
 //   blocks()                            a std::vector<ParameterBlock>: its layers, for priors and initial draws
-//   template <class Scalar> struct Tape     what a forward pass leaves for the backward pass; the place for scratch, too
+//   template <class Scalar> struct Tape     what a forward pass leaves for the backward pass, and any scratch memory
 //   forward(w, x, tape, f)              f, outputs×p, from the parameters w and the points x, inputs×p
 //   backward(w, x, tape, v, g)          g = Jᵀ v, a vector like w, at the w and x of the last forward pass on this tape
 //
@@ -22,13 +22,13 @@
 //   copy_features(tape, z)              their values after a forward pass, features×p
 //   backward(w, x, tape, v, u, g)       backward() with u, features×p, added to the gradient at that layer
 //
-// docs/extending.md has a whole one with shared weights.
+// docs/extending.md has a complete example with shared weights.
 
 namespace repel {
 
 /// Some parameters that belong together: the weights or the biases of a layer.
 struct ParameterBlock {
-  Index first, count;  ///< where they stand in a particle
+  Index first, count;  ///< where they are in a particle
   Index fan_in;        ///< how many inputs a unit of the layer has
   Index layer;         ///< counted from 0
   bool bias = false;
@@ -47,7 +47,7 @@ concept Network = requires(const N& network, typename N::template Tape<Scalar>& 
   network.backward(w, x, tape, v, g);
 };
 
-/// The features per point that a network shows; 0 for one that shows none.
+/// The number of features per point that a network exposes; 0 if it exposes none.
 template <class N>
 Index features_of(const N& network) {
   if constexpr (requires { network.features(); })

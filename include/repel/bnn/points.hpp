@@ -8,11 +8,11 @@
 #include <vector>
 
 // Where functions are compared. By default, and in the paper, at the training batch; these policies add points of their
-// own, where there are no data: there the prior and the repulsion act alone. (With view::AddedPoints the kernel sees
+// own that have no data: only the prior and the repulsion act there. (With view::AddedPoints the kernel sees
 // the added points only; the likelihood still acts at the batch.)
 //
 // A policy is a value with
-//   Index count(Index batch) const                           how many points it adds to a batch of that many
+//   Index count(Index batch) const                           how many points it adds to a batch of that size
 //   void fill(seed, batch, x) const                          writes them into the columns of x; `batch` is inputs×B
 // and, optionally, check(inputs), which throws if it does not fit that number of inputs.
 
@@ -67,7 +67,7 @@ struct NoisyPoints {
   }
 };
 
-/// A set of the user's, the same at every step, a point per column.
+/// A fixed set of points given by the user, one per column.
 struct GivenPoints {
   template <class Derived>
   explicit GivenPoints(const Eigen::MatrixBase<Derived>& given) : points(given.template cast<double>()) {}

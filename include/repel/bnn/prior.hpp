@@ -47,9 +47,9 @@ struct LayerNormalPrior {
   double sd(Index layer, Index /*particle*/) const { return standard_deviations[static_cast<std::size_t>(layer)]; }
 };
 
-/// A standard deviation per particle: members of a hyper-deep ensemble. With fewer entries than particles they are
-/// dealt out in turn: particle j has entry j modulo their number. Under hmc() every chain has its own posterior then;
-/// the implicit prior of function space is the mixture.
+/// A standard deviation per particle: members of a hyper-deep ensemble. If there are fewer entries than particles
+/// they repeat cyclically: particle j has entry j modulo their number. Under hmc() each chain then has its own
+/// posterior; the implicit prior of function space is the mixture.
 struct ParticleNormalPrior {
   std::vector<double> standard_deviations;
 

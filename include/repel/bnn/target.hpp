@@ -25,6 +25,9 @@ class BnnTarget {
   /// g = N/B ∇ log p(batch | w) + ∇ log p(w), per particle.
   template <class W, class G>
   void operator()(const W& w, G& g) {
+    static_assert(
+        !W::IsRowMajor || W::IsVectorAtCompileTime,
+        "repel::Bnn: particles must be stored column by column (Eigen's default), so that a network is contiguous");
     static_assert(std::same_as<typename W::Scalar, Scalar>,
                   "repel::Bnn: the particles must have the scalar type of the data, float or double");
     const auto scale = static_cast<Scalar>(batch_.scale());

@@ -21,8 +21,8 @@
 
 namespace repel::detail {
 
-/// A word or a number of a message. Not a stream: `out << part` makes the compiler weigh every operator<< there is, for every
-/// part of every message.
+/// A word or a number in a message. Not a stream: `out << part` would make the compiler consider every operator<< there
+/// is, for every part of every message.
 class MessagePart {
  public:
   // NOLINTBEGIN(google-explicit-constructor): meant for arguments
@@ -61,7 +61,7 @@ template <class... Parts>
   throw std::invalid_argument(join({"repel::", where, ": ", MessagePart(parts)...}));
 }
 
-/// For files that cannot be read or written: what it was, which file, and why not.
+/// For files that cannot be read or written: names the function, the file and the reason.
 template <class File, class... Parts>
 [[noreturn]] void refuse_file(const char* where, const File& file, const Parts&... parts) {
   throw std::runtime_error(join({"repel::", where, ": ", file.string(), ": ", MessagePart(parts)...}));
@@ -73,7 +73,7 @@ Scalar largest_coordinate() {
   return std::sqrt(std::numeric_limits<Scalar>::max()) / Scalar(8192);
 }
 
-/// True if every one of some numbers is one whose square can be summed up (see largest_coordinate).
+/// True if all of these numbers have squares that can be summed without overflow (see largest_coordinate).
 template <class Scalar>
 bool all_usable(const Scalar* values, Index count) {
   if (count == 0) return true;
@@ -159,7 +159,7 @@ void require_same_shape(const char* where, const char* name, const A& value, con
          " like ", other);
 }
 
-/// For what a direct function returns: the input may be usable and yet take the arithmetic out of its range.
+/// Checks what a direct function returns: even usable input can drive the arithmetic out of range.
 template <class Derived>
 void require_finite_result(const char* where, const Eigen::MatrixBase<Derived>& result, double h) {
   if (result.allFinite()) return;
@@ -181,8 +181,8 @@ Index first_unusable_column(const Eigen::DenseBase<Derived>& values) {
   return -1;
 }
 
-/// What a buffer is filled with before a user's function writes it: a NaN of our own, so that one which was never
-/// written is told from one that was computed.
+/// What a buffer is filled with before a user's function writes it: a NaN of our own, so that an entry that
+/// was never written can be told from a NaN that was computed.
 template <class Scalar>
 Scalar unwritten() {
   if constexpr (sizeof(Scalar) == 8)
@@ -197,7 +197,7 @@ bool is_unwritten(Scalar value) {
   return std::memcmp(&value, &mark, sizeof value) == 0;
 }
 
-/// Gives a buffer a shape; one of a new shape is marked as unwritten.
+/// Resizes a buffer; if its shape changes, it is marked as unwritten.
 template <class M>
 void resize_unwritten(M& buffer, Index rows, Index columns) {
   if (buffer.rows() != rows || buffer.cols() != columns)

@@ -5,10 +5,10 @@
 #define REPEL_HAS_FLOAT_MODE 1
 #endif
 
-// How a thread rounds, and what it does with numbers below the smallest normal one (1.2e-38 in float). It belongs to
-// the thread, so that loops in several threads must be told the mode of the thread that started them
-// (core/parallel.hpp): else bits would depend on the number of threads. Known for x86; elsewhere nothing here has an
-// effect.
+// How a thread rounds, and what it does with numbers below the smallest normal one (1.2e-38 in float). This mode is
+// set per thread, so a loop that runs in several threads must give them the mode of the thread that started it
+// (core/parallel.hpp); otherwise the bits would depend on the number of threads. Implemented for x86; elsewhere nothing
+// here has any effect.
 
 namespace repel {
 
@@ -16,7 +16,7 @@ namespace detail {
 
 #ifdef REPEL_HAS_FLOAT_MODE
 inline constexpr bool kHasFloatMode = true;
-inline constexpr unsigned kFloatFlags = 0x3f;          // what has happened so far: not a part of the mode
+inline constexpr unsigned kFloatFlags = 0x3f;          // status flags raised so far: not part of the mode
 inline constexpr unsigned kFlushBits = 0x8000 | 0x40;  // denormal results, and operands, count as 0
 inline unsigned float_mode() { return _mm_getcsr() & ~kFloatFlags; }
 inline void set_float_mode(unsigned mode) { _mm_setcsr((_mm_getcsr() & kFloatFlags) | mode); }
@@ -47,8 +47,8 @@ class WithFloatMode {
 }  // namespace detail
 
 /// While it lives, numbers below the smallest normal one count as 0 in this thread and in the loops that it starts.
-/// Samplers do so in every step: what gets no gradient (weights of dead units, or of pixels that are always 0) leaves
-/// Adam's averages to decay into such numbers, with which many processors compute a hundred times slower. For a loop of
+/// Samplers do this in every step: for weights that get no gradient (of dead units, or of pixels that are always 0)
+/// Adam's averages decay into such numbers, which slow many processors down a hundredfold. For a loop of
 /// your own:
 ///
 ///   const repel::FlushDenormals flush;

@@ -24,9 +24,9 @@
 namespace repel {
 
 /// A user's own threads: an object with
-///   Index slots() const                       how many pieces may be in work at once
+///   Index slots() const                       how many pieces may run at once
 ///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order
-///                                             and in any threads, and returns when all have returned; pieces at work
+///                                             and in any threads, and returns when all have returned; pieces that run
 ///                                             at the same time have different slots below slots(). A piece never
 ///                                             throws.
 /// where piece is a std::function<void(Index p, Index slot)>, passed by reference.
@@ -55,7 +55,7 @@ inline thread_local bool inside_piece = false;  ///< loops within a piece of a l
 ///   repel::UseExecutor use(pool);
 ///   repel::run(sampler, state, 1000);
 ///
-/// Other threads are not concerned, so two samplers in two threads may each have their own.
+/// Other threads are not affected, so two samplers in two threads may each have their own.
 class UseExecutor {
  public:
   template <Executor E>
@@ -75,12 +75,12 @@ class UseExecutor {
 
 namespace detail {
 
-/// Work, in multiply-adds, below which sharing a loop costs more than it gains. It must not exceed 100 000: up to there
-/// Eigen, too, keeps to one thread (see KeepEigenSerial).
+/// Work, in multiply-adds, below which sharing a loop costs more than it gains. It must not exceed 100 000: up to that
+/// much work, Eigen also keeps to one thread (see KeepEigenSerial).
 inline constexpr double kParallelWork = 100'000;
 
 /// While it lives, Eigen's products in this thread stay in it. In a program compiled with OpenMP they would otherwise
-/// be cut by the number of threads, and the bits with them.
+/// be split by the number of threads, and the bits would depend on it.
 class KeepEigenSerial {
 #ifdef _OPENMP
  public:
@@ -109,7 +109,7 @@ inline bool keeps_to_this_thread() {
   return inside_piece;
 }
 
-/// How many pieces can be in work at once: for scratch memory that a piece fills before it reads it, one per slot. What
+/// How many pieces can run at once: for scratch memory, one per slot, which a piece fills before it reads it. What
 /// a piece computes must not depend on its slot.
 inline Index thread_slots() {
   if (keeps_to_this_thread()) return 1;
@@ -117,7 +117,7 @@ inline Index thread_slots() {
   return threads();
 }
 
-/// The exception of the lowest piece that threw, as in a serial loop.
+/// Keeps the exception of the lowest-numbered piece that threw, as a serial loop would.
 class FirstError {
  public:
   void store(Index piece) {

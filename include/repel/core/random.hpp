@@ -11,7 +11,7 @@
 
 namespace repel {
 
-/// A stream of random numbers that is the same on every platform, but for the last bit of the mathematical functions:
+/// A stream of random numbers that is the same on every platform, except for the last bit of mathematical functions:
 /// the engine is fixed by the C++ standard, and the transformations, which the standard leaves open, are spelled out
 /// here.
 class Random {
@@ -42,7 +42,7 @@ class Random {
 
 namespace detail {
 
-/// A bijection of 64-bit words that leaves no pattern of its argument (the finaliser of SplitMix64).
+/// A bijection of 64-bit words that destroys any pattern in its argument (the finaliser of SplitMix64).
 inline std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -51,8 +51,8 @@ inline std::uint64_t scramble(std::uint64_t x) {
 
 }  // namespace detail
 
-/// The seed of a stream of its own for each pair of numbers, such as a step and a particle. What is drawn from it
-/// depends on these numbers alone, not on what was drawn before: a run goes on from any step as if it had not stopped.
+/// The seed of a separate stream for each pair of numbers, such as a step and a particle. What is drawn from it depends
+/// on these numbers alone, not on earlier draws, so a run continues from any step as if it had never stopped.
 inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0) {
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   return detail::scramble(detail::scramble(detail::scramble(seed + golden) ^ (a + golden)) ^ (b + golden));

@@ -5,8 +5,8 @@
 
 namespace repel::detail {
 
-/// Buffers of one type at a time, made when they are first asked for. They have no meaning between two uses: a copy of
-/// their owner starts without them.
+/// Buffers of one type at a time, created on first use. Their contents do not outlive a use: a copy of their owner
+/// starts without them.
 class Scratch {
  public:
   Scratch() = default;
@@ -16,7 +16,7 @@ class Scratch {
   Scratch& operator=(Scratch&&) = default;
   ~Scratch() = default;
 
-  /// The buffers of type T; those of another type are given up.
+  /// The buffers of type T; those of any other type are released.
   template <class T>
   T& get() {
     if (!held_ || held_->type != &type_of<T>) held_ = std::make_unique<Of<T>>();

@@ -20,11 +20,11 @@
 // The threads that help with the library's loops. One pool serves the whole process; it is empty until set_threads()
 // asks for more than one thread and a loop is large enough to share.
 //
-// It is built for machines that others use, too:
+// It is built for machines that are shared with other programs:
 // - The caller works on the loop itself, piece by piece, and so does every helper that gets a core in time. At the end
 //   the caller waits for pieces that were begun, never for a helper that has not started.
 // - A helper without work spins for a few microseconds, then yields its core to whoever wants it, then sleeps.
-// - If the caller had to wait long for a helper that was put off its core in the middle of a piece, it does the next
+// - If the caller had to wait long for a helper that was descheduled in the middle of a piece, it runs the next
 //   loops alone, for a multiple of the time it lost. On a busy machine that bounds the loss to a few per cent.
 
 namespace repel {
@@ -49,8 +49,8 @@ class ThreadPool {
   }
 
   /// Calls body(piece, slot) for every piece, in this thread (slot 0) and in up to `threads` − 1 helpers, and returns
-  /// true; or does nothing and returns false if the pool is busy with another loop, or if helpers have been more
-  /// trouble than help lately. The body must not throw.
+  /// true; or does nothing and returns false if the pool is busy with another loop, or if helpers have recently
+  /// cost more time than they saved. The body must not throw.
   bool run(Index pieces, Index threads, Body body) {
     const std::unique_lock only_caller(callers_, std::try_to_lock);
     if (!only_caller || resting()) return false;
@@ -66,7 +66,7 @@ class ThreadPool {
     const auto start = Clock::now();
     Index mine = 0;
     for (Index p = next_++; p < pieces; p = next_++, ++mine) body(p, 0);
-    open_.store(false);  // whoever comes now finds nothing to begin
+    open_.store(false);  // a helper that arrives now finds no work
     judge(start, mine, pieces);
     return true;
   }
@@ -122,20 +122,20 @@ class ThreadPool {
     }
   }
 
-  /// Waits for the pieces that are still at work, and decides whether the next loops should be shared.
+  /// Waits for the pieces that are still running, and decides whether the next loops should be shared.
   void judge(Clock::time_point start, Index mine, Index pieces) {
     const auto finished = Clock::now();
     if (!wait_briefly([&] { return active_.load() == 0; }))
       for (int left = active_.load(); left != 0; left = active_.load()) active_.wait(left);
     if (mine == pieces) {
-      // Nobody came although there was time to: the cores have other work. Asking costs a system call.
+      // No helper came although there was time: the cores have other work. Waking helpers costs a system call.
       late_ = finished - start > std::chrono::microseconds(20) ? late_ + 1 : 0;
       if (late_ >= 16) rest(std::chrono::milliseconds(1));
       return;
     }
     late_ = 0;
-    // A helper that took its last piece just before the end keeps the caller for about the time of a piece. Much longer
-    // means that it was put off its core.
+    // A helper that took its last piece just before the end delays the caller by about the time of a piece. Much
+    // longer means that it was descheduled.
     const auto lost = Clock::now() - finished;
     if (mine > 0 && lost > std::chrono::microseconds(50) && lost > 3 * ((finished - start) / mine))
       rest(lost);
@@ -155,9 +155,9 @@ class ThreadPool {
     return resting_;
   }
 
-  std::mutex callers_;  ///< held during a loop; what follows up to workers_ belongs to its holder
+  std::mutex callers_;  ///< held during a loop; the members down to workers_ belong to its holder
   bool resting_ = false;
-  int patience_ = 1;  ///< how many times the next loss is made up for: more, the more often it happens
+  int patience_ = 1;  ///< the next rest lasts this many times the loss; grows with every loss
   int good_ = 0, late_ = 0;
   Clock::time_point rest_until_{};
   std::vector<std::thread> workers_;
@@ -172,8 +172,8 @@ inline std::atomic<Index> thread_count{1};
 
 }  // namespace detail
 
-/// How many threads a large loop may use, in samplers of all the process's threads: 1 at the start, 0 for as many as
-/// there are cores. Results have the same bits whatever it is.
+/// How many threads a large loop may use, for samplers in every thread of the process: initially 1; 0 means as many as
+/// there are cores. Results have the same bits whatever the number.
 ///
 ///   repel::set_threads(0);
 ///   repel::run(sampler, state, 1000);

@@ -34,7 +34,7 @@ auto array_at(Scalar* values, Index count) {
 
 }  // namespace detail
 
-/// What coordinates may be.
+/// The types that coordinates may have.
 template <class Scalar>
 concept Real = std::same_as<Scalar, float> || std::same_as<Scalar, double>;
 

@@ -20,7 +20,7 @@ namespace repel::data::detail {
 
 using repel::detail::refuse_file;
 
-/// The bytes of a file, one after the other; of a compressed one (.gz) what was compressed.
+/// The bytes of a file, read in sequence; a compressed file (.gz) is decompressed.
 class ByteSource {
  public:
   ByteSource(const char* where, const std::filesystem::path& file) : where_(where), file_(file) {

@@ -16,7 +16,7 @@ namespace repel::data {
 
 /// A table of numbers.
 struct Table {
-  std::vector<std::string> names;  ///< of the columns; empty where the file has no header
+  std::vector<std::string> names;  ///< of the columns; empty if the file has no header
   Eigen::MatrixXd values;          ///< rows×columns, as in the file
 };
 
@@ -46,7 +46,7 @@ inline bool parse(std::string_view text, double& value) {
 /// The cells of a CSV file, line by line; empty lines are skipped. Simple cells only: a quotation mark is refused.
 struct Cells {
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::size_t> lines;  ///< where each row stands in the file
+  std::vector<std::size_t> lines;  ///< the line number of each row in the file
 };
 
 inline Cells read_cells(const char* where, const std::filesystem::path& file, char separator) {
@@ -79,7 +79,7 @@ inline Cells read_cells(const char* where, const std::filesystem::path& file, ch
   return cells;
 }
 
-/// Whether a text is meant as a number: nan, inf and what is out of range count.
+/// Whether a text is meant as a number: nan, inf and out-of-range values count as well.
 inline bool looks_like_number(std::string_view text) {
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
   double ignored = 0;
@@ -88,8 +88,8 @@ inline bool looks_like_number(std::string_view text) {
 }
 
 /// The first row is a header if there are words among its first `columns` cells (some may be empty: tables with an
-/// index have that), and none looks like a number. One that is neither a header nor all numbers is a row with a
-/// mistake, and refused as that.
+/// index have that), and none looks like a number. A first row that is neither a header nor all numbers is a row
+/// with a mistake, and is refused as such.
 inline std::vector<std::string> take_header(Cells& cells, std::size_t columns) {
   const auto begin = cells.rows.front().begin(), end = begin + static_cast<std::ptrdiff_t>(columns);
   if (std::any_of(begin, end, [](const std::string& cell) { return looks_like_number(cell); }) ||

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <numbers>
 
-// Points made up by a formula: the same seed gives the same points.
+// Synthetic points from a formula: the same seed gives the same points.
 
 namespace repel::data {
 
@@ -28,7 +28,7 @@ inline void require_count(const char* where, const char* name, Index count, Inde
 
 }  // namespace detail
 
-/// Gaussians with covariance sd² I around centres on a ring, a class each, dealt out in turn; the paper has 40 points
+/// Gaussians with covariance sd² I around centres on a ring, one class each, in rotation; the paper has 40 points
 /// around each of 5 centres on a ring of radius 5.
 template <class Scalar = double>
 Labelled<Scalar> ring_of_gaussians(Index per_class, std::uint64_t seed, Index classes = 5, double radius = 5,
@@ -64,7 +64,7 @@ Observed<Scalar> x_sin_x(Index count, std::uint64_t seed, double low, double hig
   return out;
 }
 
-/// Two half circles that reach into each other, a class each, with N(0, noise²) on both coordinates.
+/// Two interleaved half circles, one class each, with N(0, noise²) on both coordinates.
 template <class Scalar = double>
 Labelled<Scalar> moons(Index per_class, std::uint64_t seed, double noise = 0.1) {
   detail::require_count("data::moons", "per_class", per_class);

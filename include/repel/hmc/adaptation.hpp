@@ -43,7 +43,7 @@ class RunningMoments {
     squares_.array() += difference_.array() * (particles - mean_).array();
   }
 
-  /// The variance of every coordinate within chains, drawn a little towards a small one as Stan does.
+  /// The variance of every coordinate within chains, shrunk slightly towards a small value, as in Stan.
   Vector<double> variances() const {
     const auto count = static_cast<double>(count_), chains = static_cast<double>(squares_.cols());
     const Vector<double> within = squares_.template cast<double>().rowwise().sum() / ((count - 1) * chains);
@@ -66,7 +66,7 @@ class WarmupWindows {
     Index at = start_;
     for (Index width = 25; at < last; width *= 2) {
       at += width;
-      if (at + 2 * width > last) at = last;  // the next would not fit: this one takes its room
+      if (at + 2 * width > last) at = last;  // the next window would not fit: extend this one
       ends_.push_back(at);
     }
   }

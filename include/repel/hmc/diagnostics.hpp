@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-// Have the chains converged, and how many independent draws are theirs worth? Both figures look at the chains cut into
-// halves, so that a chain that drifts disagrees with itself (Gelman et al., Bayesian Data Analysis, 3rd ed., 11.4–11.5;
+// Have the chains converged, and how many independent draws are they worth? Both diagnostics split each chain into
+// halves, so that a drifting chain disagrees with itself (Gelman et al., Bayesian Data Analysis, 3rd ed., 11.4–11.5;
 // Vehtari et al. 2021, without rank normalisation).
 
 namespace repel {
@@ -41,16 +41,16 @@ inline Variances variances(const Eigen::MatrixXd& chains) {
 
 }  // namespace detail
 
-/// Split R̂ of one quantity: a row per draw, a column per chain. Near 1 where all halves of all chains agree; 1 for a
-/// quantity that never moves, infinite where the halves do not move but differ.
+/// Split R̂ of one quantity: a row per draw, a column per chain. Near 1 if all halves of all chains agree; 1 for a
+/// constant quantity; infinite if each half is constant but they differ.
 inline double split_r_hat(const Eigen::MatrixXd& chains) {
   const detail::Variances v = detail::variances(detail::halves("split_r_hat", chains));
   if (v.within > 0) return std::sqrt(v.pooled / v.within);
   return v.pooled > 0 ? std::numeric_limits<double>::infinity() : v.pooled == 0 ? 1 : v.pooled;  // the last: NaN
 }
 
-/// The number of independent draws that would estimate the mean as well, for one quantity: a row per draw, a column per
-/// chain. Autocorrelations are summed up by Geyer's initial monotone sequence. 0 for a quantity that never moves.
+/// The number of independent draws that would estimate the mean equally well, for one quantity: a row per draw, a
+/// column per chain. Autocorrelations are summed by Geyer's initial monotone sequence. 0 for a constant quantity.
 inline double effective_sample_size(const Eigen::MatrixXd& chains) {
   const Eigen::MatrixXd split = detail::halves("effective_sample_size", chains);
   const detail::Variances v = detail::variances(split);
@@ -62,7 +62,7 @@ inline double effective_sample_size(const Eigen::MatrixXd& chains) {
     const double covariance = centred.topRows(n - lag).cwiseProduct(centred.bottomRows(n - lag)).sum() / draws;
     return 1 - (v.within - covariance) / v.pooled;
   };
-  // Sums of neighbouring correlations are positive and fall in any reversible chain; noise is what breaks that.
+  // Sums of neighbouring correlations are positive and decrease in any reversible chain; only noise violates this.
   double time = -1, last = std::numeric_limits<double>::infinity();
   for (Index lag = 0; lag + 1 < n; lag += 2) {
     const double pair = (lag == 0 ? 1 : correlation(lag)) + correlation(lag + 1);
@@ -73,13 +73,13 @@ inline double effective_sample_size(const Eigen::MatrixXd& chains) {
   return draws / std::max(time, 1 / std::log10(draws));  // not more than draws · log10(draws), for antithetic chains
 }
 
-/// Both figures of many quantities at once.
+/// Both diagnostics for many quantities at once.
 struct Diagnostics {
   Eigen::VectorXd r_hat;
   Eigen::VectorXd effective_samples;
 };
 
-/// Of each row of `draws`, which holds chain after chain: quantities×(chains · draws per chain).
+/// Diagnostics for each row of `draws`, which holds chain after chain: quantities×(chains · draws per chain).
 template <class Derived>
 Diagnostics diagnose(const Eigen::MatrixBase<Derived>& draws, Index chains) {
   if (chains < 1 || draws.cols() % chains != 0)

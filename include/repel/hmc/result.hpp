@@ -22,15 +22,15 @@ struct HmcResult {
   Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
   Index divergences = 0;       ///< divergent transitions after warm-up; non-zero means distrust the result
   Index warmup_divergences = 0;
-  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN below 4 draws
+  Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN for fewer than 4 draws
   Report report;            ///< of the run
 
   /// The draws of one chain.
   auto chain(Index c) const { return draws.middleCols(c * draws_per_chain, draws_per_chain); }
 };
 
-/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers trail as in
-/// run(); where one stops the run, what was drawn so far is returned.
+/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers are passed
+/// as in run(); if one stops the run, the draws so far are returned.
 ///
 ///   target   target(w, g) and target.log_density(w, values): a Bnn's target(), or with_log_density(…)
 template <class T, class Derived, class... Observers>

@@ -19,11 +19,11 @@ namespace repel {
 
 /// Settings of Hamiltonian Monte Carlo. Step size and mass matrix are found in warm-up.
 struct Hmc {
-  Index warmup = 500;              ///< iterations that adapt, and are thrown away
+  Index warmup = 500;              ///< iterations used to adapt, then discarded
   Index samples = 500;             ///< iterations after it, per chain
-  Index leapfrog_steps = 20;       ///< the mean number: each trajectory takes 1 to 2·20 − 1, against resonances
+  Index leapfrog_steps = 20;       ///< on average: each trajectory takes 1 to 2·20 − 1, to avoid resonances
   double target_acceptance = 0.8;  ///< what the step size is adapted to
-  Index thin = 1;                  ///< keep every so-many-th draw
+  Index thin = 1;                  ///< keep every thin-th draw
   std::uint64_t seed = 0;
 
   void validate() const {
@@ -45,7 +45,7 @@ struct HmcState {
   Vector<double> step_size;       ///< of every chain
   Vector<double> variances;       ///< per coordinate: the inverse of the mass matrix
   Vector<double> log_density;     ///< of every chain
-  P gradient;                     ///< there
+  P gradient;                     ///< at the particles
   Vector<double> acceptance;      ///< of the last iteration, per chain
   Vector<double> acceptance_sum;  ///< over all after warm-up
   Index divergences = 0;          ///< divergent transitions after warm-up; non-zero means distrust the result
@@ -58,8 +58,8 @@ struct HmcState {
 
 /// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called
 /// for all of them together, as by the other samplers. Every chain adapts its own step size; the mass matrix is shared,
-/// and adapted to all chains. Has init and step like a Sampler, so run() and its observers work; hmc() does all in
-/// one call.
+/// and adapted to all chains. Has init and step like a Sampler, so run() and its observers work; hmc() does
+/// everything in one call.
 template <class Target>
 class HmcSampler {
  public:
@@ -136,8 +136,8 @@ class HmcSampler {
       detail::fail("hmc", "log_density wrote ", values.size(), " values, but must write one per chain: ", chains);
   }
 
-  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN for a divergence: where more
-  /// than 1000 of the energy is lost, or it is not finite.
+  /// The leapfrog integrator for all chains; s.acceptance becomes min(1, exp(−ΔH)), or NaN for a divergence: if the
+  /// energy H rises by more than 1000 or is not finite.
   template <class P>
   void propose(HmcState<P>& s, Index trajectory, std::uint64_t stream) {
     using Scalar = typename P::Scalar;

@@ -18,7 +18,7 @@
 
 namespace repel {
 
-/// Replaces a file atomically: the new one is written beside its place, synced to the disk, and renamed. Without
+/// Replaces a file atomically: the new one is written next to it, synced to disk, and renamed. Without
 /// commit() nothing changes.
 class AtomicFile {
  public:
@@ -75,7 +75,7 @@ class AtomicFile {
     throw std::runtime_error("repel: " + path_.string() + ": " + what + ": " + std::strerror(errno));
   }
 
-  /// The renaming, too, must reach the disk.
+  /// The rename must also reach the disk.
   void sync_folder() const {
 #ifdef REPEL_HAS_FSYNC
     const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");

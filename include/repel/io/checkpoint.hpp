@@ -21,18 +21,18 @@
 // scalar, the step, the bandwidth, the settings, a note, the number of arrays, the arrays (rows, columns, values by
 // columns; first the particles, then what the optimiser remembers), and a checksum of all that. Numbers are
 // little-endian, 8 bytes each. Random streams are not in it: all that repel draws is a function of seed, step and
-// particle, so that the step is enough, and the seed belongs into the settings, like everything else that must be the
-// same, the rule and the optimiser by name among it.
+// particle, so the step is enough, and the seed belongs in the settings, along with everything else that must be the
+// same, such as the names of the rule and the optimiser.
 
 namespace repel {
 
-/// A checkpoint that cannot be gone on from, and why.
+/// A checkpoint that a run cannot be resumed from, and why.
 struct CheckpointError : std::runtime_error {
   CheckpointError(const std::string& why, bool is_damaged) : std::runtime_error(why), damaged(is_damaged) {}
-  bool damaged;  ///< else it is whole, but not of this run or not of this program
+  bool damaged;  ///< otherwise it is intact, but belongs to another run or program
 };
 
-/// The 64-bit FNV-1a hash, on whole words where it can: enough to notice a damaged file.
+/// The 64-bit FNV-1a hash, on whole words where possible: enough to notice a damaged file.
 inline std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
@@ -147,7 +147,7 @@ void save_checkpoint(const std::filesystem::path& path, const State<P, Memory>& 
   detail::for_each_array(state, [&](const auto& array) {
     out.number(static_cast<std::uint64_t>(array.rows()));
     out.number(static_cast<std::uint64_t>(array.cols()));
-    const Eigen::Ref<const Matrix<Scalar>> by_columns(array);  // a copy where the state stores rows
+    const Eigen::Ref<const Matrix<Scalar>> by_columns(array);  // a copy if the state is stored by rows
     out.raw(by_columns.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
   });
   const std::uint64_t sum = checksum(out.bytes());
@@ -157,7 +157,7 @@ void save_checkpoint(const std::filesystem::path& path, const State<P, Memory>& 
   file.commit(previous_checkpoint(path));
 }
 
-/// What a checkpoint says beside the state.
+/// What a checkpoint holds besides the state.
 struct CheckpointInfo {
   double bandwidth = 0;
   std::string note;
@@ -174,7 +174,7 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memor
   if (!in || !std::filesystem::is_regular_file(path, error))
     throw CheckpointError("repel: the checkpoint " + path.string() + " cannot be opened, or is no file", false);
   detail::CheckpointReader file(std::string(std::istreambuf_iterator<char>(in), {}), path.string());
-  // The checksum first: what is not whole is damaged, wherever the damage is.
+  // The checksum first: a mismatch means damage, wherever it is.
   const std::string_view all = file.all();
   std::uint64_t sum = 0;
   if (all.size() < 24) file.damaged("it has ", all.size(), " bytes");
@@ -223,9 +223,9 @@ struct Resumed {
   CheckpointInfo info;
 };
 
-/// Goes on from the last checkpoint if there is one. If that is damaged it is put aside as PATH.damaged, and the one
-/// before it is taken. Throws CheckpointError, and changes nothing, for a checkpoint of another run, and where all are
-/// damaged.
+/// Resumes from the last checkpoint, if there is one. If that is damaged it is renamed to PATH.damaged and the one
+/// before it is used. Throws CheckpointError, and changes nothing, if the checkpoint belongs to another run or if all
+/// are damaged.
 template <class P, class Memory>
 Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory>& state, const std::string& settings) {
   const auto load = [&](const std::filesystem::path& file, std::string refused) {

@@ -33,7 +33,7 @@ constexpr const char* npy_type() {
 
 inline constexpr std::string_view kNpyMagic{"\x93NUMPY\x01\x00", 8};
 
-/// What stands after 'key': in the header's dictionary, up to the comma that ends it.
+/// What follows 'key': in the header's dictionary, up to the comma that ends it.
 inline std::string_view npy_value(std::string_view header, std::string_view key) {
   const auto at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -47,7 +47,7 @@ inline std::string_view npy_value(std::string_view header, std::string_view key)
 
 }  // namespace detail
 
-/// Writes a d×n matrix as an n×d NumPy array of the same scalar type; the file is whole or not there.
+/// Writes a d×n matrix as an n×d NumPy array of the same scalar type; the file is written atomically.
 template <class Derived>
 void save_npy(const std::filesystem::path& path, const Eigen::MatrixBase<Derived>& matrix) {
   using Scalar = typename Derived::Scalar;

@@ -20,32 +20,32 @@
 // that reads the strictly lower triangle of the n×n matrix `distances` (the diagonal is 0) and may use `scratch` so
 // as not to allocate at every step. Pass it to any kernel: Rbf{MyRule{}}.
 //
-// The floor: where a rule gives 0 (half of the distances are 0, or n = 1), the mean of the distances of distinct pairs
-// stands in for the median; where that is 0 too (all particles coincide), h = 1. So h is always positive, follows the
+// The floor: if a rule gives 0 (half of the distances are 0, or n = 1), the mean distance of the distinct pairs
+// replaces the median; if that is also 0 (all particles coincide), h = 1. So h is always positive, follows the
 // scale of the particles, and coincident particles get a finite direction.
 
 namespace repel {
 
-/// The default: the median of all n² distances, the n zeros included, over log(n + 1).
+/// The default: the median of all n² distances, including the n zeros, divided by log(n + 1).
 struct MedianBandwidth {
   static constexpr bool counts_zeros = true;
   static double divisor(Index n) { return std::log(static_cast<double>(n) + 1); }
 };
 
-/// The same median over log n, as in Liu & Wang (2016).
+/// The same median divided by log n, as in Liu & Wang (2016).
 struct MedianLogNBandwidth {
   static constexpr bool counts_zeros = true;
   static double divisor(Index n) { return std::log(static_cast<double>(n)); }
 };
 
-/// The median over the distinct pairs only, over log n.
+/// The median over the distinct pairs only, divided by log n.
 struct PairMedianBandwidth {
   static constexpr bool counts_zeros = false;
   static double divisor(Index n) { return std::log(static_cast<double>(n)); }
 };
 
-/// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, over log(n + 1) of
-/// all. For very many particles, where it spares a pass over all pairs; its relative error is some 1/√particles.
+/// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, divided by
+/// log(n + 1) for the full n. Saves a pass over all pairs if n is very large; its relative error is some 1/√particles.
 struct SampledMedianBandwidth {
   Index particles = 1000;
 
@@ -78,7 +78,7 @@ concept MedianRule = requires(const Rule& rule) {
   { rule.divisor(Index{2}) } -> std::convertible_to<double>;
 };
 
-/// A rule that looks at no distance.
+/// A rule that needs no distances.
 template <class Rule>
 concept ConstantRule = requires(const Rule& rule) {
   { rule.template value<double>() } -> std::convertible_to<double>;
@@ -96,8 +96,8 @@ concept BandwidthRule = MedianRule<Rule> || ConstantRule<Rule> || DistanceRule<R
 namespace detail {
 
 /// The positions of the median among the distinct pairs in order, low ≤ high ≤ low + 1. Sorted, all n² entries of the
-/// distance matrix are n zeros and then every distinct pair twice. `zero`: the lower of the two middle ones is such a
-/// zero.
+/// distance matrix are n zeros and then every distinct pair twice. `zero`: the lower of the two middle entries is one
+/// of those zeros.
 struct MedianPositions {
   std::size_t low = 0, high = 0;
   bool zero = false, none = false;

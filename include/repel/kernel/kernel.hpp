@@ -76,7 +76,7 @@ concept Kernel = DistanceKernel<K> || PairKernel<K>;
 
 namespace detail {
 
-/// Turns the misuse Rbf{2.0} into a sentence.
+/// Turns the misuse Rbf{2.0} into a readable compile error.
 template <class Rule>
 consteval bool assert_bandwidth_rule() {
   static_assert(BandwidthRule<Rule>,

@@ -23,7 +23,7 @@ class ConjugateGradient {
     ridge_ = static_cast<Scalar>(ridge);
     const Index n = kernel.size, m = std::min(settings.rank, n);
     const auto landmark = evenly_spread(n, m);
-    kernel.columns(m, landmark, columns_);  // K of all to the landmarks, n×m, and among them
+    kernel.columns(m, landmark, columns_);  // K between all particles and the landmarks, n×m
     square_.resize(m, m);
     for (Index j = 0; j < m; ++j)
       for (Index i = 0; i < m; ++i) square_(i, j) = columns_(landmark(i), j);
@@ -41,7 +41,7 @@ class ConjugateGradient {
     shift_ = std::max(ridge_ + left, static_cast<Scalar>(jitter));
     square_.resize(m, m);
     product_transposed<Scalar>(rows_, rows_, square_);
-    // It only preconditions: no smaller than rounding allows.
+    // It is only a preconditioner: keep the shift above rounding errors.
     shift_ = std::max(shift_, 16 * std::numeric_limits<Scalar>::epsilon() * largest_diagonal_entry());
     inner_.factorise("IterativeSolver", square_, static_cast<double>(shift_), "the shift", "landmarks");
   }

@@ -62,7 +62,7 @@ struct ExpTable<float> {
 
 template <class Scalar>
 struct ExpMinus {
-  Scalar operator()(const Scalar& u) const {  // the very bits of packetOp
+  Scalar operator()(const Scalar& u) const {  // exactly the bits of packetOp
     using Packet = typename Eigen::internal::packet_traits<Scalar>::type;
     if constexpr (Eigen::internal::packet_traits<Scalar>::size == 1)
       return std::exp(-u);  // vectorisation is off

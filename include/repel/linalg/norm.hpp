@@ -8,8 +8,8 @@
 #include <cmath>
 #include <utility>
 
-// Norms of columns, with what else one pass over a large matrix can tell: large ensembles are a matter of memory
-// traffic.
+// Norms of columns, plus whatever else one pass over a large matrix can find out: for large ensembles, memory traffic
+// is what counts.
 
 namespace repel::detail {
 
@@ -20,12 +20,12 @@ struct ColumnNorms {
   Scalar largest = 0;  ///< of their squares; NaN if there is one
   void operator+=(const ColumnNorms& other) {
     sum += other.sum;
-    if (!(other.largest <= largest)) largest = other.largest;
+    if (!std::isnan(largest) && !(other.largest <= largest)) largest = other.largest;
   }
 };
 
-/// The norms of columns first … first + count. Squares are put together first, so that roots are taken several at a
-/// time.
+/// The norms of columns first … first + count. Squares are collected first, so that several roots are taken at
+/// once.
 template <class M>
 ColumnNorms<typename M::Scalar> column_norms(const M& columns, Index first, Index count) {
   using Scalar = typename M::Scalar;

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 // The dense products of the library. They call Eigen's matrix kernel itself: written as expressions, every product
-// would be compiled anew for its own types of operands, and a program compiled with OpenMP would cut it by the number
-// of threads, and the bits with it. Results are shared out in blocks of a fixed size (core/parallel.hpp).
+// would be compiled anew for its own types of operands, and a program compiled with OpenMP would split it by the number
+// of threads, which would change the bits. Results are divided into blocks of a fixed size (core/parallel.hpp).
 
 namespace repel::detail {
 
@@ -18,7 +18,7 @@ using In = Eigen::Ref<const Matrix<Scalar>, 0, Eigen::OuterStride<>>;
 template <class Scalar>
 using Out = Eigen::Ref<Matrix<Scalar>, 0, Eigen::OuterStride<>>;
 
-/// How an operand stands in memory: by columns, or its transpose does.
+/// How an operand is stored: by columns, or as its transpose by columns.
 enum class Stored : int { plain = Eigen::ColMajor, transposed = Eigen::RowMajor };
 
 /// A matrix or a block of one in memory: where it begins, and how far one column is from the next.

@@ -6,7 +6,7 @@
 
 #include <concepts>
 
-// How SGE and SSGE solve with K + ηI: the last member of each. Leave it out for a good choice by size.
+// How SGE and SSGE solve with K + ηI: the last member of each. Omit it to have one chosen by size.
 
 namespace repel {
 
@@ -17,7 +17,7 @@ struct AutoSolver {};
 struct DenseSolver {};
 
 /// Never holds K: preconditioned conjugate gradients for SGE and for SSGE with all eigenpairs, subspace iteration for
-/// SSGE with some of them. A step that does not reach the tolerance says so in its info, and goes on with what it has.
+/// SSGE with some of them. A step that misses the tolerance says so in its info, and continues with what it has.
 struct IterativeSolver {
   double tolerance = 1e-6;     ///< of the residual relative to the right-hand side; at least some 1e-5 in float
   Index max_iterations = 200;  ///< products with K
@@ -53,7 +53,7 @@ inline auto evenly_spread(Index size, Index m) {
   return [size, m](Index k) { return k * size / m; };
 }
 
-/// Whether a solver is dense for n particles, given up to where that is the better choice.
+/// Whether a solver is dense for n particles, given the largest n for which that is the better choice.
 template <class Solver>
 bool is_dense(const Solver&, Index n, Index most = 4096) {
   if constexpr (std::same_as<Solver, DenseSolver>) return true;

@@ -14,9 +14,9 @@
 
 namespace repel::detail {
 
-/// The largest eigenpairs of K, which is never formed: some vectors more than wanted are multiplied by K again and
-/// again, and the eigenpairs read off in the space they span. They start from columns of K, so they are good from the
-/// beginning: the spectrum of a kernel falls quickly.
+/// The largest eigenpairs of K, which is never formed: a few more vectors than wanted are multiplied by K
+/// repeatedly, and the eigenpairs are read off from the space they span. They start from columns of K, so they are
+/// good from the beginning: the spectrum of a kernel falls quickly.
 template <class Scalar>
 class SubspaceIteration {
  public:
@@ -26,7 +26,7 @@ class SubspaceIteration {
     const Index n = kernel.size, p = std::min(n, wanted + more);
     kernel.columns(p, evenly_spread(n, p), columns_);
     transpose(columns_, basis_);
-    orthonormalise(3);  // the first pass alone would not do: columns of K are nearly dependent
+    orthonormalise(3);  // one pass would not be enough: columns of K are nearly dependent
     const double tolerance = std::max(settings.tolerance, 50.0 * std::numeric_limits<Scalar>::epsilon());
     image_.resize(p, n);
     SolveInfo info;

@@ -9,7 +9,7 @@ namespace repel::metrics::detail {
 
 using repel::detail::fail;
 
-/// How far from 1 the probabilities of a point may sum up: float rounding over some thousand classes and members.
+/// How far from 1 the sum of a point's probabilities may be: float rounding over some thousand classes and members.
 inline constexpr double kSumTolerance = 1e-4;
 
 /// classes×points: every column a distribution.

@@ -34,8 +34,8 @@ double accuracy(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBa
                                   [](const auto& p, Index label) { return detail::likeliest(p) == label ? 1.0 : 0.0; });
 }
 
-/// The negative log-likelihood per point, −mean log p(y). Infinite where a label has probability 0; nll_of_logits() is
-/// not.
+/// The negative log-likelihood per point, −mean log p(y). Infinite if a label has probability 0, unlike
+/// nll_of_logits().
 template <class P, class Y>
 double nll(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBase<Y>& labels) {
   return detail::mean_over_points("metrics::nll", probabilities, labels,
@@ -43,7 +43,7 @@ double nll(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBase<Y>
 }
 
 /// The same for an ensemble, from the members' outputs before the softmax, (classes·points)×members: −mean log of the
-/// mean over the members of p(y). Finite however sure the members are, where a probability in float has long become 0.
+/// mean over the members of p(y). Finite however sure the members are, even if a probability in float would be 0.
 template <class F, class Y>
 double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Eigen::MatrixBase<Y>& labels) {
   constexpr const char* where = "metrics::nll_of_logits";

@@ -7,12 +7,12 @@
 #include <limits>
 #include <vector>
 
-// Telling two kinds of points apart by a number each: positives should have the higher ones. Equal numbers are never
-// told apart, so no figure depends on the order of the points.
+// Telling two kinds of points apart by one score per point: positives should score higher. Ties are never broken, so
+// no metric depends on the order of the points.
 
 namespace repel::metrics {
 
-/// What calling everything from `threshold` on positive gives.
+/// The result of calling everything at or above `threshold` positive.
 struct RocPoint {
   double threshold;
   double fpr;  ///< the fraction of negatives that are called positive
@@ -100,10 +100,10 @@ struct OodDetection {
   double auroc = 0;       ///< 0.5 is chance
   double aupr_in = 0;     ///< with the test points as positives
   double aupr_out = 0;    ///< with the others as positives
-  double fpr80 = 0;       ///< the fraction of the others taken for test points where 80 % of the test points are let in
-  double fpr95 = 0;       ///< where 95 % are
+  double fpr80 = 0;       ///< the fraction of the others accepted as test points when 80 % of the test points are
+  double fpr95 = 0;       ///< when 95 % are
   double mean_ratio = 0;  ///< mean uncertainty outside over that on the test set, the paper's H_o/H_t and MD_o/MD_t; 1
-                          ///< where both are 0
+                          ///< if both are 0
 };
 
 template <class T, class O>

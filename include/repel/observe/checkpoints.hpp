@@ -14,8 +14,8 @@
 namespace repel {
 
 /// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends. If one
-/// cannot be written (the disk is full, say) the run goes on: last_error() tells why, and the next one is tried in its
-/// turn. Only a failure at the end throws.
+/// cannot be written (the disk is full, say) the run goes on: last_error() says why, and the next one is tried on
+/// schedule. Only a failure at the end throws.
 class Checkpoints {
  public:
   Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
@@ -23,7 +23,7 @@ class Checkpoints {
     if (!(seconds >= 0)) detail::fail("Checkpoints", "seconds is ", seconds, ", but must be at least 0");
   }
 
-  /// Called for each checkpoint, for what the caller wants to find in it.
+  /// `note` is called for each checkpoint, and what it returns is stored there for the caller.
   Checkpoints& with_note(std::function<std::string()> note) {
     note_ = std::move(note);
     return *this;

@@ -17,15 +17,15 @@
 
 namespace repel {
 
-/// An observer that shows how far a run is, how fast it goes and how long it still takes: a bar where the output is a
-/// terminal, a plain line now and then where it is a file or a pipe. Steps count from the state's beginning, so that a
-/// resumed run goes on where it was.
+/// An observer that shows a run's progress, its speed and the time remaining: a bar if the output is a terminal, an
+/// occasional plain line if it is a file or a pipe. Steps are counted from the state's beginning, so a resumed run
+/// continues where it left off.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label = "", std::FILE* out = stderr)
       : label_(std::move(label)), out_(out), terminal_(is_terminal(out)) {}
 
-  /// Something to say at the end of the line, asked for whenever it is shown.
+  /// Text for the end of the line, requested each time the line is shown.
   ProgressBar& with_remark(std::function<std::string()> remark) {
     remark_ = std::move(remark);
     return *this;
@@ -44,7 +44,7 @@ class ProgressBar {
 
   template <class State>
   void operator()(const State&, const StepInfo& info) {
-    // Reading the clock at every step would show in runs of a few microseconds a step.
+    // Reading the clock at every step would slow down runs of a few microseconds per step.
     if (++silent_ < stride_) return;
     const auto now = Clock::now();
     const double since = seconds(last_, now);

@@ -8,9 +8,9 @@
 namespace repel {
 
 /// An observer that lets Ctrl-C (SIGINT) and a batch system's or `kill`'s request to end (SIGTERM) end the run after
-/// the step in hand, with the state intact, instead of killing the program. The handlers are replaced while the run
-/// lasts. A second signal of the same kind acts as it would have without this observer, and where SIGINT was ignored
-/// before (a program started by nohup, or in the background of a script) it stays so.
+/// the current step, with the state intact, instead of killing the program. The handlers are replaced while the run
+/// lasts. A second signal of the same kind acts as it would have without this observer, and if SIGINT was already
+/// ignored (in a program started by nohup, or in the background of a script) it stays ignored.
 class StopOnInterrupt {
  public:
   StopOnInterrupt() = default;

@@ -46,7 +46,7 @@ inline auto direction() {
 ///   auto mean = [](const auto& state, const auto&) { return state.particles.mean(); };
 ///   repel::Trace trace{repel::figures::bandwidth(), repel::Figure{"mean", mean}};
 ///   auto report = repel::run(sampler, state, 1000, trace);
-///   trace.column("mean");                   // std::vector<double>, beside trace.steps()
+///   trace.column("mean");                   // std::vector<double>, parallel to trace.steps()
 ///   trace.write_csv("trace.csv");
 template <class... F>
 class Trace {
@@ -63,7 +63,7 @@ class Trace {
   template <class State>
   void operator()(const State& state, const StepInfo& info) {
     if (info.step % every_ != 0) return;
-    // All values first: where a figure throws, no column is longer than another.
+    // All values first: if a figure throws, no column is longer than another.
     const auto values = std::apply(
         [&](const auto&... figure) {
           return std::array<double, sizeof...(F)>{static_cast<double>(figure.value(state, info))...};

@@ -39,7 +39,7 @@ concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) {
 namespace detail {
 
 /// The matrices that an optimiser remembers: a memory is Empty, a matrix, or has fields() that ties them together;
-/// nothing is known of another one.
+/// any other type is taken to have none.
 template <class Memory, class Body>
 void for_each_field(Memory& memory, const Body& body) {
   if constexpr (requires { memory.fields(); })
@@ -57,14 +57,14 @@ struct SquareMemory {
   auto fields() const { return std::tie(square); }
 };
 
-/// ε in the particles' scalar type, where it must not round to 0: 0 / 0 would follow.
+/// ε in the particles' scalar type, kept from rounding to 0, which would lead to 0 / 0.
 template <class Scalar>
 Scalar positive_epsilon(double epsilon) {
   return std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
 }
 
-/// body(first, count) on short runs of the entries of a matrix, in parallel where it is large: an update of several
-/// statements then goes over memory once, since a run stays in the nearest cache.
+/// body(first, count) on short runs of the entries of a matrix, in parallel if it is large: an update of several
+/// statements then makes one pass over memory, since a run stays in the nearest cache.
 template <class Body>
 void for_each_run(Index size, const Body& body) {
   constexpr Index run = 512;

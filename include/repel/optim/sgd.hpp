@@ -6,7 +6,7 @@
 
 namespace repel {
 
-/// Gradient ascent, with heavy-ball or Nesterov momentum where asked for. The update is PyTorch's.
+/// Gradient ascent, optionally with heavy-ball or Nesterov momentum. The update is PyTorch's.
 struct Sgd {
   double learning_rate = 0.01;
   double momentum = 0;

@@ -12,9 +12,9 @@
 
 namespace repel::detail {
 
-/// From a bandwidth rule and the points to h. In low dimension distances stream by and are not kept: they cost less
-/// than the memory for them. In high dimension they are left in the PairMatrix, where K is made of them; beyond
-/// kHeldCount points they are formed by strips.
+/// From a bandwidth rule and the points to h. In low dimension distances are streamed and not kept: computing them
+/// costs less than storing them. In high dimension they stay in the PairMatrix, where K is made from them; beyond
+/// kHeldCount points they are formed in strips.
 template <class Metric, class Scalar>
 class BandwidthSearch {
  public:
@@ -98,7 +98,7 @@ class BandwidthSearch {
     }
   }
 
-  /// In low dimension. Several columns make a run: at each there is something to set up.
+  /// In low dimension. A run spans several columns, since each run has a set-up cost.
   void stream(const PackedPoints<Scalar>& points, Consume consume) {
     tiles(points).for_each([&](Index task, Index i, Index rows, Index first, Index columns) {
       constexpr Index W = kChunk<Scalar>, length = 4 * kLargestTile;
@@ -122,7 +122,7 @@ class BandwidthSearch {
     });
   }
 
-  /// Distances of pairs that are spread over all of them.
+  /// The distance of the k-th pair of a sample spread over all pairs.
   static Scalar some_distance(const PackedPoints<Scalar>& points, std::size_t k) {
     const auto n = static_cast<std::size_t>(points.count);
     const auto i = static_cast<Index>((k * 0x9E3779B97F4A7C15u >> 20) % n);

@@ -13,8 +13,8 @@
 
 namespace repel::detail {
 
-/// Sums over pairs from blocks of K (pair_matrix.hpp) and matrix products: the way in high dimension, and in low
-/// dimension if K is there anyway.
+/// Sums over pairs from blocks of K (pair_matrix.hpp) and matrix products: used in high dimension, and in low
+/// dimension if K exists anyway.
 template <class Metric, class Scalar>
 class BlockEngine {
  public:
@@ -62,7 +62,7 @@ class BlockEngine {
       gradient_sums<Metric>(points, block.at, slopes, factor, scratch_, out);
     };
     if constexpr (std::same_as<Term, pair::SumsTerm<Scalar>>) {
-      column_sums(block, &term.out(block.first));
+      column_sums(block, block.own, &term.out(block.first));
     } else if constexpr (std::same_as<Term, pair::ProductTerm<Scalar>>) {
       take_product(block, term.v, 1, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::GradientTerm<Scalar>>) {
@@ -70,9 +70,10 @@ class BlockEngine {
     } else if constexpr (std::same_as<Term, pair::SourceGradientTerm<Scalar>>) {
       gradients(block.slopes, {-c}, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::LogGradientTerm<Scalar>>) {
-      sums_.resize(m);
-      column_sums(block, sums_.data());
-      gradients(block.slopes, {c, sums_.data()}, columns(term.out));
+      sums_.resize(m, 2);  // without and with a particle's own term
+      column_sums(block, 0, &sums_(0, 0));
+      for (Index j = 0; j < m; ++j) sums_(j, 1) = sums_(j, 0) + block.own;
+      gradients(block.slopes, {c, &sums_(0, 1), kernel.shares_slope ? &sums_(0, 0) : nullptr}, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::WeightedGradientTerm<Scalar>>) {
       weighted_.resize(block.slopes.rows(), m);
       parallel_tiles(m, 16, static_cast<double>(points.count), [&](Index begin, Index width) {
@@ -93,9 +94,9 @@ class BlockEngine {
     }
   }
 
-  static void column_sums(const PairBlock<Scalar>& block, Scalar* out) {
+  static void column_sums(const PairBlock<Scalar>& block, Scalar own, Scalar* out) {
     parallel_tiles(block.k.cols(), 16, static_cast<double>(block.k.rows()), [&](Index first, Index width) {
-      for (Index j = first; j < first + width; ++j) out[j] = array_at(&block.k(0, j), block.k.rows()).sum() + block.own;
+      for (Index j = first; j < first + width; ++j) out[j] = array_at(&block.k(0, j), block.k.rows()).sum() + own;
     });
   }
 
@@ -115,8 +116,7 @@ class BlockEngine {
 
   bool one_product_ = false;  ///< SteinProduct applies
   SteinProduct<Scalar> stein_;
-  Vector<Scalar> sums_;
-  Matrix<Scalar> weighted_, gradients_, scratch_;
+  Matrix<Scalar> sums_, weighted_, gradients_, scratch_;
 };
 
 }  // namespace repel::detail

@@ -33,6 +33,7 @@ class DistancePairs {
   const Matrix<Scalar>& values(const RadialFunction<Scalar>& kernel) { return matrix_.values(kernel, points_); }
 
   void values_at(const RadialFunction<Scalar>& kernel, const In<Scalar>& targets, Matrix<Scalar>& out) {
+    require_targets(targets.rows(), dim());
     others_.assign(targets, points_.origin);
     matrix_.values_between(kernel, points_, others_, out);
   }
@@ -43,10 +44,10 @@ class DistancePairs {
     matrix_.values_between(kernel, points_, others_, out);
   }
 
-  /// All particles against all of them, each pair once where that pays.
+  /// All particles against all particles, each pair once if that is faster.
   template <class... Terms>
   void accumulate(const RadialFunction<Scalar>& kernel, const Terms&... terms) {
-    (require(terms, count()), ...);
+    (require_term(terms, count(), dim(), count()), ...);
     const bool stream = streams(terms...) && !matrix_.holds_values();
     if constexpr ((Terms::sums.weighted || ...))
       if (stream && !(symmetric(terms) && ...))
@@ -58,10 +59,12 @@ class DistancePairs {
           kernel, points_, count(), [&](Body body) { matrix_.for_each_block(kernel, points_, body); }, terms...);
   }
 
-  /// All particles against the particles first … first + m. A target's sums do not depend on which others there are.
+  /// All particles against the particles first … first + m. A target's sums do not depend on the other targets.
   template <class... Terms>
   void accumulate_some(const RadialFunction<Scalar>& kernel, Index first, Index m, const Terms&... terms) {
-    (require(terms, m), ...);
+    require_some(first, m, count());
+    (require_term(terms, count(), dim(), m), ...);
+    if (m == 0) return (finish_empty(terms), ...);
     if (streams(terms...)) {
       others_.take(points_, m, [&](Index k) { return first + k; });
       streamed_.template accumulate<false>(kernel, points_, others_, terms...);
@@ -74,7 +77,9 @@ class DistancePairs {
   /// All particles against other points.
   template <class... Terms>
   void accumulate_at(const RadialFunction<Scalar>& kernel, const In<Scalar>& targets, const Terms&... terms) {
-    (require(terms, targets.cols()), ...);
+    require_targets(targets.rows(), dim());
+    (require_term(terms, count(), dim(), targets.cols()), ...);
+    if (targets.cols() == 0) return (finish_empty(terms), ...);
     others_.assign(targets, points_.origin);
     if (streams(terms...))
       streamed_.template accumulate<false>(kernel, points_, others_, terms...);
@@ -84,43 +89,23 @@ class DistancePairs {
           terms...);
   }
 
-  /// out = L(G) for a linear map L that acts on the columns, g ← L(g). In high dimension and with squared distances G
+  /// out = L(G) for a linear map L that acts on the columns: map(g) returns L(g), which may be g itself. In high dimension and with squared distances G
   /// is a combination of the particles, G = X M, and L acts on M if that is the smaller one.
-  void source_gradient_through(const RadialFunction<Scalar>& kernel, FunctionRef<void(Matrix<Scalar>&)> map,
-                               Out<Scalar> out) {
+  void source_gradient_through(const RadialFunction<Scalar>& kernel,
+                               FunctionRef<const Matrix<Scalar>&(Matrix<Scalar>&)> map, Out<Scalar> out) {
     const Index n = count();
     if (std::same_as<Metric, SquaredEuclidean> && !points_.low_dimensional() && points_.dim >= n / 2 &&
         n <= kHeldCount) {
       form_gradient_weights(kernel);
-      map(gradients_);
-      product<Scalar>(points_.columns.topLeftCorner(points_.dim, n), gradients_, out);
+      product<Scalar>(points_.columns.topLeftCorner(points_.dim, n), map(gradients_), out);
     } else {
       gradients_.resize(points_.dim, n);
       accumulate(kernel, pair::source_gradient(gradients_));
-      map(gradients_);
-      out = gradients_;
+      out = map(gradients_);
     }
   }
 
  private:
-  template <class Term>
-  void require(const Term& term, Index targets) const {
-    constexpr const char* where = "Pairs::accumulate";
-    if constexpr (requires { term.v; })
-      if (term.v.cols() != count())
-        fail(where, "v has ", term.v.cols(), " columns, but must have ", count(), ", one per particle");
-    if constexpr (std::same_as<decltype(term.out), Out<Scalar>>) {
-      Index rows = dim();
-      if constexpr (requires { term.v; }) rows = term.v.rows();
-      if (term.out.rows() != rows || term.out.cols() != targets)
-        fail(where, "out is ", term.out.rows(), "x", term.out.cols(), ", but must be ", rows, "x", targets);
-    }
-    if constexpr (Term::sums.weighted)
-      if (term.a.size() != count() || term.b.size() != targets)
-        fail(where, "a and b have ", term.a.size(), " and ", term.b.size(), " entries, but must have ", count(),
-             " and ", targets);
-  }
-
   /// Whether a pair has the same weight for both of its points.
   template <class Term>
   static bool symmetric(const Term& term) {

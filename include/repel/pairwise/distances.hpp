@@ -7,7 +7,7 @@
 #include <algorithm>
 
 // Distances between two sets of points, as a matrix or as runs. They are formed from the differences themselves, which
-// no cancellation can spoil (there is never a d×n×n tensor).
+// avoids cancellation (and there is never a d×n×n tensor).
 
 namespace repel::detail {
 
@@ -114,6 +114,7 @@ void distances(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y, Mat
                Matrix<Scalar>& out) {
   const bool self = &x == &y;
   out.resize(x.count, y.count);
+  if (out.size() == 0) return;
   if (!x.low_dimensional()) return distances_in_high_dimension<Metric>(x, y, self, scratch, out);
   const Index slots = thread_slots(), padded = x.coordinates.rows();
   scratch.resize(padded, slots);

@@ -37,6 +37,7 @@ class GeneralPairs {
   }
 
   void values_at(const In<Scalar>& targets, Matrix<Scalar>& out) const {
+    require_targets(targets.rows(), dim());
     out.resize(count(), targets.cols());
     parallel_for(targets.cols(), static_cast<double>(x_.size()), [&](Index j) {
       for (Index i = 0; i < count(); ++i) out(i, j) = kernel_->value(x_.col(i), targets.col(j), h());
@@ -50,18 +51,22 @@ class GeneralPairs {
   }
 
   Vector<Scalar> diagonal() { return values().diagonal(); }
+  Scalar trace() { return values().trace(); }
 
   template <class... Terms>
   void accumulate(const Terms&... terms) {
+    (require_term(terms, count(), dim(), count()), ...);
     values();
     (take(x_, values_, terms), ...);
   }
   template <class... Terms>
   void accumulate_some(Index first, Index m, const Terms&... terms) {
+    require_some(first, m, count());
     accumulate_at(x_.middleCols(first, m), terms...);
   }
   template <class... Terms>
   void accumulate_at(const In<Scalar>& targets, const Terms&... terms) {
+    (require_term(terms, count(), dim(), targets.cols()), ...);
     values_at(targets, target_values_);
     (take(targets, target_values_, terms), ...);
   }
@@ -70,8 +75,7 @@ class GeneralPairs {
   void source_gradient_through(const Map& map, Out<Scalar> out) {
     gradients_.resize(dim(), count());
     accumulate(pair::source_gradient(gradients_));
-    map(gradients_);
-    out = gradients_;
+    out = map(gradients_);
   }
 
  private:

@@ -13,11 +13,12 @@
 namespace repel::detail {
 
 /// c_j: a constant, over divisor[j] if there are divisors. To be applied one after the other, c (value / divisor),
-/// since c / divisor may be out of range where the result is not.
+/// since c / divisor may be out of range even if the result is not.
 template <class Scalar>
 struct ColumnFactor {
   Scalar constant = 1;
   const Scalar* divisor = nullptr;
+  const Scalar* weight_sums = nullptr;  ///< Σ_i a(i, j), if it is known already
   Scalar inverse(Index j) const { return divisor == nullptr ? Scalar(1) : 1 / divisor[j]; }
 };
 
@@ -88,10 +89,14 @@ void gradient_sums_by_panels(const PackedPoints<Scalar>& x, const PackedPoints<S
 template <class Scalar>
 void gradient_sums_by_product(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y, const Matrix<Scalar>& a,
                               const ColumnFactor<Scalar>& factor, Matrix<Scalar>& scratch, Out<Scalar> out) {
-  scratch.resize(y.count, 1);
-  parallel_tiles(y.count, 16, static_cast<double>(x.count), [&](Index first, Index width) {
-    for (Index j = first; j < first + width; ++j) scratch(j, 0) = array_at(&a(0, j), x.count).sum();
-  });
+  const Scalar* sums = factor.weight_sums;
+  if (sums == nullptr) {
+    scratch.resize(y.count, 1);
+    parallel_tiles(y.count, 16, static_cast<double>(x.count), [&](Index first, Index width) {
+      for (Index j = first; j < first + width; ++j) scratch(j, 0) = array_at(&a(0, j), x.count).sum();
+    });
+    sums = scratch.data();
+  }
   parallel_blocks(x.dim, y.count, static_cast<double>(x.count), [&](const BlockOf& at) {
     const Block<Scalar> block = block_at(out, at.row, at.column);
     multiply<Stored::plain, Stored::plain, Scalar>(at.rows, at.columns, x.count, block_at(x.columns, at.row, 0),
@@ -99,8 +104,8 @@ void gradient_sums_by_product(const PackedPoints<Scalar>& x, const PackedPoints<
     for (Index b = 0; b < at.columns; ++b) {
       const Index j = at.column + b;
       auto column = array_at(block.data + b * block.stride, at.rows);
-      column = (2 * factor.constant) *
-               (factor.inverse(j) * (scratch(j, 0) * array_at(&y.columns(at.row, j), at.rows) - column));
+      column =
+          (2 * factor.constant) * (factor.inverse(j) * (sums[j] * array_at(&y.columns(at.row, j), at.rows) - column));
     }
   });
 }
@@ -113,7 +118,8 @@ void gradient_sums(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y,
     if constexpr (std::same_as<Metric, SquaredEuclidean>)
       gradient_sums_by_product(x, y, a, factor, scratch, out);
     else
-      gradient_sums_by_panels<Metric>(x, y, a, {factor.constant * kSlopeFactor<Metric>, factor.divisor}, scratch, out);
+      gradient_sums_by_panels<Metric>(
+          x, y, a, {factor.constant * kSlopeFactor<Metric>, factor.divisor, factor.weight_sums}, scratch, out);
     return;
   }
   parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {

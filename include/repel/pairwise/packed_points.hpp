@@ -85,7 +85,7 @@ struct PackedPoints {
     for (Index k = 0; k < dim; ++k) {
       Scalar* const out = coordinates.col(k).data();
       for (Index i = 0; i < count; ++i) out[i] = points.coeff(k, i);
-      std::fill(out + count, out + coordinates.rows(), out[count - 1]);
+      if (count > 0) std::fill(out + count, out + coordinates.rows(), out[count - 1]);
     }
   }
 

@@ -17,8 +17,8 @@ inline constexpr Index kHeldCount = 4096;
 inline constexpr Index kStrip = 96;
 
 /// Some columns of K: all particles against the targets `at`. If these are particles, k and slopes are 0 where one
-/// meets itself, so that self-interaction is exactly zero; k(x, x) is `own` then, for the reader to add, and 0 for
-/// other points.
+/// meets itself, so that self-interaction is exactly zero; the reader adds k(x, x), which is in `own` (0 for other
+/// points).
 template <class Scalar>
 struct PairBlock {
   Index first;                     ///< the column of the results that column 0 of this block belongs to
@@ -42,7 +42,7 @@ class PairMatrix {
   bool holds_distances() const { return content_ == Content::distances; }
   bool holds_values() const { return content_ == Content::values; }
 
-  /// Distances among the points; the lower triangle and the diagonal have a meaning.
+  /// Distances among the points; only the lower triangle and the diagonal are valid.
   const Matrix<Scalar>& distances_among(const PackedPoints<Scalar>& points) {
     if (content_ != Content::distances) distances<Metric>(points, points, scratch_, first_);
     content_ = Content::distances;
@@ -55,7 +55,7 @@ class PairMatrix {
     return kernel.shares_slope ? first_ : second_;
   }
 
-  /// φ′, or K if one array serves for both; n×n. The diagonal has no meaning.
+  /// φ′, or K if one array serves for both; n×n. The diagonal is not valid.
   const Matrix<Scalar>& slopes(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points) {
     form(kernel, points);
     return first_;
@@ -70,9 +70,18 @@ class PairMatrix {
     }
     form(kernel, points);
     Matrix<Scalar>& k = kernel.shares_slope ? first_ : second_;
-    k.diagonal().setZero();
+    struct WithoutDiagonal {  // k(x, x) comes back at the end, also if the body throws: values() has promised it
+      WithoutDiagonal(Matrix<Scalar>& matrix, Scalar value) : values(matrix), own(value) {
+        values.diagonal().setZero();
+      }
+      ~WithoutDiagonal() { values.diagonal().setConstant(own); }
+      WithoutDiagonal(const WithoutDiagonal&) = delete;
+      WithoutDiagonal& operator=(const WithoutDiagonal&) = delete;
+      Matrix<Scalar>& values;
+      Scalar own;
+    };
+    const WithoutDiagonal without(k, kernel.value_at_0);
     body(PairBlock<Scalar>{0, 0, points, k, first_, kernel.value_at_0});
-    k.diagonal().setConstant(kernel.value_at_0);  // as values() has promised
   }
 
   /// The same with some of the particles as targets: particles begin … begin + count, the results from column 0 on.

@@ -21,7 +21,7 @@
 //                                    matrix, its column sums, sums of its gradients
 //   accumulate_at(Y, terms…)         the same with other points as targets
 //   accumulate_some(first, m, terms…)    the same with some of the particles as targets
-//   source_gradient_through(map, out)    G, sent through a linear map that acts on its columns: out = map(G)
+//   source_gradient_through(map, out)    out = map(G), for a linear map that acts on the columns of G
 //
 //   repel::Pairs<repel::Rbf<>, double> pairs;
 //   pairs.measure(repel::Rbf{}, X);
@@ -59,6 +59,8 @@ class Pairs<K, Scalar> {
   }
   /// k(x_i, x_i) of every particle.
   Vector<Scalar> diagonal() const { return Vector<Scalar>::Constant(count(), function().value_at_0); }
+  /// Their sum.
+  Scalar trace() const { return static_cast<Scalar>(count()) * function().value_at_0; }
 
   template <class... Terms>
   void accumulate(const Terms&... terms) {
@@ -72,7 +74,8 @@ class Pairs<K, Scalar> {
   void accumulate_some(Index first, Index m, const Terms&... terms) {
     core_.accumulate_some(function(), first, m, terms...);
   }
-  void source_gradient_through(detail::FunctionRef<void(Matrix<Scalar>&)> map, detail::Out<Scalar> out) {
+  void source_gradient_through(detail::FunctionRef<const Matrix<Scalar>&(Matrix<Scalar>&)> map,
+                               detail::Out<Scalar> out) {
     core_.source_gradient_through(function(), map, out);
   }
 
@@ -98,7 +101,7 @@ concept KernelPairs = requires(T& pairs, const Matrix<Scalar>& y, Matrix<Scalar>
   pairs.accumulate(pair::sums(sums), pair::gradient(out));
   pairs.accumulate_at(y, pair::product(y, out));
   pairs.accumulate_some(Index{0}, Index{1}, pair::log_gradient(out));
-  pairs.source_gradient_through([](Matrix<Scalar>&) {}, out);
+  pairs.source_gradient_through([](Matrix<Scalar>& g) -> const Matrix<Scalar>& { return g; }, out);
 };
 
 /// The kernel matrix of the columns of x, n×n.

@@ -12,7 +12,7 @@ namespace repel::detail {
 /// Σ_i [v_i k_ij + ∇_{x_i} k_ij], scaled, by one matrix product, for kernels with φ′ = −φ of the squared Euclidean
 /// distance in high dimension. There the gradients sum up to G_j = c Σ_i k_ij (y_j − x_i) with c = 2/h, so
 ///   V K + G = (V − c X) K + c Y diag(Σ_i k_ij).
-/// G by itself is then not there, and its norm is a mean over 4 to 16 of the targets, evenly spread.
+/// G itself is then never formed, and its norm is estimated by the mean over 4 to 16 evenly spread targets.
 template <class Scalar>
 class SteinProduct {
  public:
@@ -65,7 +65,7 @@ class SteinProduct {
 
   /// The mean norm of the columns of scale · G.
   double mean_gradient_norm() const {
-    return static_cast<double>(factor_ * scale_) * norms_ / static_cast<double>(checked_);
+    return std::abs(static_cast<double>(factor_ * scale_)) * norms_ / static_cast<double>(checked_);
   }
 
  private:

@@ -11,11 +11,11 @@
 
 namespace repel::detail {
 
-/// Sums over pairs in low dimension: one streamed pass for all terms (sweep.hpp), and K is never there.
+/// Sums over pairs in low dimension: one streamed pass for all terms (sweep.hpp), and K is never formed.
 template <class Metric, class Scalar>
 class StreamedEngine {
  public:
-  /// Whether the terms fit one pass, or a few: not if they multiply K by many rows.
+  /// Whether the terms fit in one or a few passes: they do not if they multiply K by many rows.
   template <class... Terms>
   static bool fits(const Terms&... terms) {
     const auto one = [](const auto& term) {

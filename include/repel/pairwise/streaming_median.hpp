@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-// Order statistics of a stream of distances that is never stored nor sorted.
+// Order statistics of a stream of distances that is neither stored nor sorted.
 //
 // A pass over the stream counts what lies below a bracket [a, b] and collects what lies in it. If the counts say that
 // the wanted positions are among the collected values, these few are searched, and the answer is exact: the very value
@@ -29,7 +29,8 @@ class StreamingMedian {
   /// The mean of the values at positions low and high (low ≤ high ≤ low + 1) of `count` non-negative values in order.
   ///   tasks                 how many parts the stream has
   ///   pass(consume)         calls consume(task, values, how_many) for all parts of all tasks; entries of +∞ do not
-  ///   count sample(k)             any of the values, for k = 0 … sample_size − 1; used for guessing alone
+  ///                         count
+  ///   sample(k)             any of the values, for k = 0 … sample_size − 1; used only for guessing
   using Consume = FunctionRef<void(Index task, const Scalar* values, Index how_many)>;
   using Pass = FunctionRef<void(Consume)>;
   using Sample = FunctionRef<Scalar(std::size_t)>;
@@ -123,6 +124,7 @@ class StreamingMedian {
   double middle_of_all(std::size_t low, std::size_t high, Pass pass) {
     count_and_collect(0, std::numeric_limits<Scalar>::max(), kCollectAll, pass);
     gather();
+    if (high >= gathered_.size()) fail("bandwidth", "the distances between the particles are not all numbers");
     const auto at = gathered_.begin() + static_cast<std::ptrdiff_t>(high);
     std::nth_element(gathered_.begin(), at, gathered_.end());
     if (low == high) return static_cast<double>(*at);
@@ -137,14 +139,14 @@ class StreamingMedian {
                        part.values.begin() + static_cast<std::ptrdiff_t>(part.stored));
   }
 
-  /// The value at `position`, and the one before it, at `other`, if it is at hand.
+  /// The value at `position`, and the one before it, at `other`, if it is available.
   Answer select(std::size_t count, std::size_t position, std::size_t other, Pass pass) {
-    Scalar from = 0, to = std::numeric_limits<Scalar>::max();  // between them the value lies for certain
+    Scalar from = 0, to = std::numeric_limits<Scalar>::max();  // the value is known to lie between these
     const std::size_t limit = room(count) / collected_.size() + 1024;
     for (int attempt = 0;; ++attempt) {
       if (!(from <= to) || attempt > 300) fail("bandwidth", "the distances between the particles are not all numbers");
       Scalar a = std::clamp(a_, from, to), b = std::clamp(b_, a, to);
-      if (attempt > 6) {  // guesses have failed: halve the numbers that are left, in the order of their bits
+      if (attempt > 6) {  // guessing has failed: bisect what is left, by the bit patterns of the numbers
         a = from;
         b = std::bit_cast<Scalar>(std::midpoint(std::bit_cast<Bits>(from), std::bit_cast<Bits>(to)));
       }
@@ -152,7 +154,7 @@ class StreamingMedian {
       std::size_t below = 0, inside = 0, stored = 0;
       for (const Part& part : collected_) below += part.below, inside += part.inside, stored += part.stored;
       const Scalar width = std::max(b - a, b * std::numeric_limits<Scalar>::epsilon());
-      // Missed by this many places: how far that is, if the values lie as densely there as in the bracket.
+      // How far a miss by this many places is, if the values are as dense there as in the bracket.
       const auto distance = [&](std::size_t places) {
         return static_cast<Scalar>(static_cast<double>(places) * static_cast<double>(width) /
                                    static_cast<double>(std::max<std::size_t>(inside, 1)));
@@ -208,9 +210,9 @@ class StreamingMedian {
     a_ = pick(low), b_ = pick(high);
   }
 
-  /// The bracket for the next time, around where the answer is moving to.
+  /// The bracket for the next call, around where the answer is heading.
   void remember(Scalar value, std::size_t count) {
-    // As wide as the answer has moved, but not for fewer values than some, nor for more than there is room for.
+    // As wide as the answer has moved, but with at least a few values in it and no more than there is room for.
     const auto most = 0.25 * static_cast<double>(room(count)),
                least = std::min(most, 16 + static_cast<double>(count) / 1e4);
     const Scalar moved = warm_ ? value - last_ : Scalar(0);

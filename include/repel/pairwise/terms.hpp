@@ -1,8 +1,12 @@
 #pragma once
 
+#include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 #include <repel/linalg/product.hpp>
 #include <repel/pairwise/sweep.hpp>
+
+#include <concepts>
+#include <type_traits>
 
 // What accumulate() of pairs can sum up (pairwise/pairs.hpp). For sources x_1 … x_n and targets y_j, with
 // k_ij = k(x_i, y_j):
@@ -16,7 +20,7 @@
 //   pair::stein(v, scale, out)     out_j = scale Σ_i (k_ij v_i + ∇_{x_i} k_ij)
 //
 // A term refers to its matrices, so out is mutable in a const term. Matrices must have their shape already, d rows or
-// v's, and a column per target; vectors are given theirs.
+// v's, and a column per target; vectors are resized.
 
 namespace repel::pair {
 
@@ -100,3 +104,50 @@ SteinTerm<typename Out::Scalar> stein(const V& v, typename Out::Scalar scale, Ou
 }
 
 }  // namespace repel::pair
+
+namespace repel::detail {
+
+/// Throws unless a term's matrices fit `count` particles of dimension `dim` and so many targets.
+template <class Term>
+void require_term(const Term& term, Index count, Index dim, Index targets) {
+  constexpr const char* where = "Pairs::accumulate";
+  if constexpr (requires { term.v; })
+    if (term.v.cols() != count)
+      fail(where, "v has ", term.v.cols(), " columns, but must have ", count, ", one per particle");
+  if constexpr (
+      requires { term.out.outerStride(); } && !requires { term.out.setZero(Index{1}); }) {
+    Index rows = dim;
+    if constexpr (requires { term.v; }) rows = term.v.rows();
+    if (term.out.rows() != rows || term.out.cols() != targets)
+      fail(where, "out is ", term.out.rows(), "x", term.out.cols(), ", but must be ", rows, "x", targets);
+  }
+  if constexpr (requires { term.scale; })
+    if (term.v.rows() != dim) fail(where, "v has ", term.v.rows(), " rows, but must have ", dim, " like the particles");
+  if constexpr (Term::sums.weighted)
+    if (term.a.size() != count || term.b.size() != targets)
+      fail(where, "a and b have ", term.a.size(), " and ", term.b.size(), " entries, but must have ", count, " and ",
+           targets);
+}
+
+/// The result of a term for no targets at all.
+template <class Term>
+void finish_empty(const Term& term) {
+  if constexpr (std::same_as<Term, pair::SumsTerm<typename std::remove_cvref_t<decltype(term.out)>::Scalar>>)
+    term.out.resize(0);
+  if constexpr (requires { term.gradient_norm; })
+    if (term.gradient_norm != nullptr) *term.gradient_norm = 0;
+}
+
+/// Throws unless other points have the particles' dimension.
+inline void require_targets(Index rows, Index dim) {
+  if (rows != dim) fail("Pairs", "the targets have ", rows, " rows, but must have ", dim, " like the particles");
+}
+
+/// Throws unless first … first + m are some of the particles.
+inline void require_some(Index first, Index m, Index count) {
+  if (first < 0 || m < 0 || first + m > count)
+    fail("Pairs::accumulate_some", "first and m are ", first, " and ", m, ", but must name some of the ", count,
+         " particles");
+}
+
+}  // namespace repel::detail

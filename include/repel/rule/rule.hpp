@@ -13,7 +13,7 @@
 // and, if it needs buffers, a nested `template <class Scalar> struct Workspace`.
 //
 // In function space the kernel may see a view of the outputs, such as class probabilities, while s belongs to the
-// outputs themselves. A rule that can be used so gives the two parts of Φ apart:
+// outputs themselves. A rule that supports this gives the two parts of Φ separately:
 //   RuleInfo parts(z, s, workspace, driving, repulsion) const      driving like s, repulsion like z
 // The space maps the repulsion back through the view and adds the two; the rule knows nothing of views.
 
@@ -32,7 +32,7 @@ concept Rule = requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, 
   { rule.direction(z, z, workspace, phi) } -> std::convertible_to<RuleInfo>;
 };
 
-/// A rule that gives driving force and repulsion apart.
+/// A rule that gives driving force and repulsion separately.
 template <class R>
 concept SplitRule = Rule<R> &&
     requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, double>& workspace, Eigen::MatrixXd& phi) {

@@ -30,7 +30,7 @@ struct Kde {
   void score_at(Pairs& pairs, Workspace& workspace, const Queries& queries, Out& out) const {
     using Scalar = typename Out::Scalar;
     pairs.accumulate_at(queries, pair::sums(workspace.sums), pair::log_gradient(out));
-    // So far from every particle that the kernel vanishes there is no density to speak of.
+    // This far from every particle the kernel vanishes, so there is no density to speak of.
     for (Index j = 0; j < out.cols(); ++j)
       if (!(workspace.sums(j) > 1000 * std::numeric_limits<Scalar>::min()))
         out.col(j).setConstant(std::numeric_limits<Scalar>::quiet_NaN());

@@ -14,7 +14,7 @@ auto with_operator(Pairs& pairs, const Use& use) {
   const auto columns = [&](Index m, FunctionRef<Index(Index)> pick, Matrix<Scalar>& out) {
     pairs.values_of_some(m, pick, out);
   };
-  return use(SymmetricOperator<Scalar>{pairs.count(), pairs.diagonal().sum(), multiply, columns});
+  return use(SymmetricOperator<Scalar>{pairs.count(), pairs.trace(), multiply, columns});
 }
 
 /// Solves with K + ηI, densely or by iteration, as the solver policy says. Only what a policy can need is compiled.

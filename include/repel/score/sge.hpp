@@ -30,9 +30,10 @@ struct Sge {
     using Scalar = typename Out::Scalar;
     SolveInfo info;
     w.solve.prepare("Sge", pairs, ridge, solver);
-    const auto map = [&](Matrix<Scalar>& g) {
+    const auto map = [&](Matrix<Scalar>& g) -> const Matrix<Scalar>& {
       g *= Scalar(-1);
       info = w.solve.solve(pairs, g);
+      return g;
     };
     pairs.source_gradient_through(map, out);
     return info;

@@ -11,7 +11,7 @@
 //   std::optional<Index> known_count() const              if it does not depend on them
 //   std::optional<Index> keep_of_largest(ascending, total, n) const
 //                                                         given some of the largest, and the sum and number of all;
-//                                                         nothing, if these do not tell
+//                                                         empty if these are not enough
 
 namespace repel {
 

@@ -21,8 +21,8 @@ namespace repel {
 /// The spectral Stein gradient estimator of Shi et al. (2018)  (paper, Eq. "ssge_wgd"), over the eigenpairs (λ, u) of
 /// K + ηI that `eigenpairs` keeps:
 ///   ∇ log ρ(x) = −G U Λ⁻² Uᵀ K(X, x)
-/// Unlike SGE it is defined at any x. With all eigenpairs U Λ⁻² Uᵀ = (K + ηI)⁻², so that solving stands in for the
-/// eigenvectors: several times faster, and the same to rounding.
+/// Unlike SGE it is defined at any x. With all eigenpairs U Λ⁻² Uᵀ = (K + ηI)⁻², so linear solves replace the
+/// eigenvectors: several times faster, and the same up to rounding.
 template <class Kernel = Rbf<>, class Eigenpairs = AllEigenpairs, class Solver = AutoSolver>
 struct Ssge {
   static_assert(detail::assert_kernel<Kernel>());
@@ -42,7 +42,7 @@ struct Ssge {
   struct SomeWorkspace {
     std::optional<Eigen::SelfAdjointEigenSolver<Matrix<Scalar>>> eigen;
     detail::SubspaceIteration<Scalar> subspace;
-    Matrix<Scalar> shifted, projected, vectors, cross;
+    Matrix<Scalar> shifted, gradients, projected, vectors, cross;
     Vector<Scalar> values;  // those kept, ascending
   };
   template <class Scalar>
@@ -62,11 +62,12 @@ struct Ssge {
     if constexpr (all) {
       // With A = K + ηI and B = G A⁻¹: G A⁻² K = G A⁻¹ (I − ηA⁻¹) = B − ηBA⁻¹.
       w.solve.prepare("Ssge", pairs, ridge, solver);
-      const auto map = [&](Matrix<Scalar>& g) {
+      const auto map = [&](Matrix<Scalar>& g) -> const Matrix<Scalar>& {
         info = w.solve.solve(pairs, g);
         w.twice = g;
         info = both(info, w.solve.solve(pairs, w.twice));
         g = eta * w.twice - g;
+        return g;
       };
       pairs.source_gradient_through(map, out);
     } else {
@@ -87,22 +88,23 @@ struct Ssge {
     pairs.values_at(queries, w.cross);
     if constexpr (all) {
       w.solve.prepare("Ssge", pairs, ridge, solver);
-      const auto map = [&](Matrix<Scalar>& g) {
+      const auto map = [&](Matrix<Scalar>& g) -> const Matrix<Scalar>& {
         w.solve.solve(pairs, g);
         w.solve.solve(pairs, g);
         w.twice.resize(g.rows(), w.cross.cols());
         detail::product<Scalar>(g, w.cross, w.twice);
-        g = -w.twice;
+        w.twice *= Scalar(-1);
+        return w.twice;
       };
       pairs.source_gradient_through(map, out);
     } else {
       decompose(pairs, w);
-      w.shifted.resize(queries.rows(), pairs.count());
-      pairs.accumulate(pair::source_gradient(w.shifted));
-      project(w.shifted, w);
+      w.gradients.resize(queries.rows(), pairs.count());
+      pairs.accumulate(pair::source_gradient(w.gradients));
+      project(w.gradients, w);
       for (Index k = 0; k < w.values.size(); ++k) w.projected.col(k) *= -1 / (w.values(k) * w.values(k));
-      detail::product_transposed<Scalar>(w.projected, w.vectors, w.shifted);
-      detail::product<Scalar>(w.shifted, w.cross, out);
+      detail::product_transposed<Scalar>(w.projected, w.vectors, w.gradients);
+      detail::product<Scalar>(w.gradients, w.cross, out);
     }
   }
 
@@ -139,7 +141,7 @@ struct Ssge {
     return info;
   }
 
-  /// By iteration; false if so many are wanted that it does not pay.
+  /// By iteration; returns false if too many are wanted for that to be worthwhile.
   template <class Pairs, class Workspace, class Scalar>
   bool decompose_some(Pairs& pairs, Workspace& w, Scalar eta, SolveInfo& info, Scalar& largest) const {
     const Index n = pairs.count();
@@ -155,8 +157,7 @@ struct Ssge {
       });
       info.iterations += before;
       const auto found = w.subspace.values().tail(wanted).array() + eta;
-      const double total =
-          static_cast<double>(pairs.diagonal().sum()) + static_cast<double>(n) * static_cast<double>(eta);
+      const double total = static_cast<double>(pairs.trace()) + static_cast<double>(n) * static_cast<double>(eta);
       const std::optional<Index> kept = eigenpairs.keep_of_largest(found, total, n);
       if (!kept) continue;
       w.values = found.tail(*kept).matrix();

@@ -16,6 +16,21 @@
 
 namespace repel {
 
+namespace detail {
+
+/// What is inside: a value of its own, or what std::ref refers to.
+template <class T>
+auto hold(T&& object) {
+  if constexpr (std::is_reference_v<std::unwrap_ref_decay_t<T>>) {
+    auto& referred = static_cast<std::unwrap_ref_decay_t<T>>(object);
+    return std::shared_ptr<std::remove_reference_t<decltype(referred)>>(&referred, [](auto*) {});
+  } else {
+    return std::make_shared<std::remove_cvref_t<T>>(std::forward<T>(object));
+  }
+}
+
+}  // namespace detail
+
 /// Any target for particles of type Matrix<Scalar>.
 template <class Scalar>
 class AnyTarget {
@@ -24,7 +39,7 @@ class AnyTarget {
  public:
   template <class T>
   requires(!std::same_as<std::remove_cvref_t<T>, AnyTarget>) explicit AnyTarget(T&& target) {
-    const auto shared = std::make_shared<std::remove_cvref_t<T>>(std::forward<T>(target));
+    const auto shared = detail::hold(std::forward<T>(target));
     gradient_ = [shared](const M& w, M& g) { (*shared)(w, g); };
     if constexpr (requires { shared->begin_step(Index{0}); })
       begin_ = [shared](Index step) { shared->begin_step(step); };
@@ -55,7 +70,7 @@ class AnyModel {
  public:
   template <class T>
   requires(!std::same_as<std::remove_cvref_t<T>, AnyModel>) explicit AnyModel(T&& model) {
-    const auto shared = std::make_shared<std::remove_cvref_t<T>>(std::forward<T>(model));
+    const auto shared = detail::hold(std::forward<T>(model));
     layout_ = [shared] { return layout_of(std::as_const(*shared)); };
     predict_ = [shared](const M& w, M& f) { shared->predict(w, f); };
     score_ = [shared](const M& f, M& g) { shared->score(f, g); };
@@ -89,7 +104,7 @@ class AnySampler {
  public:
   template <class S>
   requires(!std::same_as<std::remove_cvref_t<S>, AnySampler>) explicit AnySampler(S&& sampler) {
-    const auto shared = std::make_shared<std::remove_cvref_t<S>>(std::forward<S>(sampler));
+    const auto shared = detail::hold(std::forward<S>(sampler));
     step_ = [shared](State& state) { return shared->step(state); };
   }
 

@@ -16,7 +16,7 @@
 // Priors over functions, seen through their values at a set of points: log p(f) enters the driving force of function
 // space as ∇_f log p(f | D) = ∇_f log p(D | f) + ∇_f log p(f).
 //
-// Values at p points of a function with c outputs stand in one column of length c p, the c outputs of the first point
+// Values at p points of a function with c outputs form one column of length c p, the c outputs of the first point
 // first. A prior is a value with
 //
 //   template <class At>
@@ -41,8 +41,8 @@ struct FlatPrior {
 };
 
 /// The prior over weights as a prior over functions, as in the paper: draws of weights are pushed through the network
-/// at the same points, and the score of their distribution is estimated at the particles' outputs (by SSGE, with the
-/// one bandwidth that belongs to the draws).
+/// at the same points, and the score of their distribution is estimated at the particles' outputs (by SSGE, with a
+/// single bandwidth, that of the draws).
 template <class Estimator = Ssge<>>
 struct ImplicitPrior {
   static_assert(OutOfSampleEstimator<Estimator>,
@@ -81,7 +81,7 @@ ImplicitPrior(Estimator, Index) -> ImplicitPrior<Estimator>;
 
 /// A Gaussian process on the inputs, the same and independent for every output: f ~ N(m, v (K + jitter I)), so that
 /// ∇ log p(f) = −(K + jitter I)⁻¹ (f − m) / v. The kernel is any of the library's, with a fixed bandwidth:
-/// Rbf{FixedBandwidth{2 ℓ²}} has the length scale ℓ, Matern52{FixedBandwidth{ℓ²}} too.
+/// Rbf{FixedBandwidth{2 ℓ²}} has the length scale ℓ, and so does Matern52{FixedBandwidth{ℓ²}}.
 template <class Kernel = Rbf<FixedBandwidth>>
 struct GpPrior {
   static_assert(detail::assert_kernel<Kernel>());
@@ -91,7 +91,7 @@ struct GpPrior {
       "prior of every batch");
   Kernel kernel;
   double variance = 1;   ///< v, of f at a point
-  double jitter = 1e-4;  ///< keeps K + jitter I invertible where points lie close together; float needs some 1e-6
+  double jitter = 1e-4;  ///< keeps K + jitter I invertible when points are close together; float needs about 1e-6
   double mean = 0;       ///< m, a constant function
 
   template <class Scalar>

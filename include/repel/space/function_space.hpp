@@ -23,9 +23,9 @@
 //   };
 //   auto sampler = repel::function_space(Linear{X, y}, repel::Wgd{repel::Kde{}}, repel::Adam{.learning_rate = 0.01});
 //
-// In a step they are called in this order, with the same W: begin_step(step) (optional: there a model draws its batch),
-// predict, score, pullback. So pullback may use what predict left behind. A model with several outputs per point says
-// so by `FunctionLayout layout() const` (space/view.hpp), for views that need to know.
+// In a step they are called in this order, with the same W: begin_step(step) (optional: where a model draws its batch),
+// predict, score, pullback. So pullback may use what predict left behind. A model with several outputs per point
+// declares `FunctionLayout layout() const` (space/view.hpp), for views that need to know.
 
 namespace repel {
 
@@ -38,7 +38,7 @@ concept FunctionModel = requires(M& model, const M& constant, const P& w, P& out
   model.pullback(w, v, out);
 };
 
-/// How a model's outputs stand in a column.
+/// How a model's outputs are laid out in a column.
 template <class M>
 FunctionLayout layout_of(const M& model) {
   if constexpr (requires { model.layout(); })
@@ -59,7 +59,7 @@ class FunctionSpace {
   struct Buffers {
     using M = Matrix<typename P::Scalar>;
     M outputs, force, phi;  ///< F, s = ∇ log p(f | D) and Φ, m×n
-    M z, repulsion, back;   ///< what the kernel sees, the repulsion there, and the same as one of the outputs
+    M z, repulsion, back;   ///< what the kernel sees, the repulsion there, and the same pulled back to the outputs
     WorkspaceOf<ViewPolicy, typename P::Scalar> view;
     P direction;  ///< Jᵀ Φ
   };
@@ -86,7 +86,7 @@ class FunctionSpace {
 
   template <class P>
   void evaluate(const P& particles, Buffers<P>& b) {
-    if constexpr (FunctionModel<UserModel, P>) {  // assert_fits() has said what is wrong otherwise
+    if constexpr (FunctionModel<UserModel, P>) {  // otherwise assert_fits() has reported it
       check();
       const Index m = model_.output_dim(), n = particles.cols();
       detail::resize_unwritten(b.outputs, m, n);
@@ -129,6 +129,7 @@ class FunctionSpace {
       detail::resize_unwritten(b.z, seen, n);
       view_.view(std::as_const(b.outputs), layout, b.view, b.z);
       require_shape("what the view wrote", b.z, seen, n);
+      if (!detail::all_usable(b.z)) return pass_on_faults(b.z, b.phi);
       b.repulsion.resize(seen, n);
       RuleInfo info = rule.parts(b.z, b.force, workspace, b.phi, b.repulsion);
       detail::resize_unwritten(b.back, m, n);
@@ -159,6 +160,16 @@ class FunctionSpace {
   }
 
  private:
+  /// For a view that is not finite: Φ becomes so for the same particles, where the sampler sees it and stops.
+  template <class M>
+  static RuleInfo pass_on_faults(const M& z, M& phi) {
+    phi.setZero();
+    for (Index j = 0; j < z.cols(); ++j)
+      for (Index i = 0; i < z.rows(); ++i)
+        if (!detail::all_usable(&z(i, j), 1)) phi(0, j) = z(i, j);
+    return {};
+  }
+
   template <class M>
   static void require_shape(const char* what, const M& value, Index m, Index n) {
     if (value.rows() != m || value.cols() != n)

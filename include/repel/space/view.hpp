@@ -19,13 +19,13 @@
 //   void view(f, layout, workspace, z) const                 z, seen(layout).rows()×n, from the outputs f
 //   void view_vjp(f, layout, workspace, v, out) const        out = (∂z/∂f)ᵀ v for every particle, shaped like f
 //
-// where `layout` says how f stands in a column. Buffers go into a nested `template <class Scalar> struct Workspace`;
+// where `layout` describes a column of f. Buffers go into a nested `template <class Scalar> struct Workspace`;
 // view_vjp() is called after view() with the same f and workspace.
 
 namespace repel {
 
-/// How the values of a function stand in a column: the outputs at the first point, at the second …, and then, if the
-/// model shows them, the features of a hidden layer at the first point, at the second …
+/// How a column holds the values of a function: the outputs at the first point, at the second …, and then, if the
+/// model exposes them, the features of a hidden layer at the first point, at the second …
 struct FunctionLayout {
   Index outputs = 1;   ///< numbers per point
   Index points = 0;    ///< points where the functions are compared
@@ -146,7 +146,7 @@ struct Features {
   }
 };
 
-/// Class probabilities: the softmax of what the inner view sees, point by point. The driving force stays one on the
+/// Class probabilities: the softmax of what the inner view sees, point by point. The driving force still acts on the
 /// outputs. Probabilities{AddedPoints{}} are those at the added points.
 template <class Inner = Outputs>
 struct Probabilities {

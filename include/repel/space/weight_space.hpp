@@ -27,12 +27,12 @@ class WeightSpace {
 
   template <class P>
   struct Buffers {
-    static constexpr bool by_rows = P::IsRowMajor;  ///< the rules compute with columns, so that these are copied
+    static constexpr bool by_rows = P::IsRowMajor;  ///< rules need columns, so row-major particles are copied
     using Columns = std::conditional_t<by_rows, Matrix<typename P::Scalar>, P>;
     P force;       ///< s = ∇ log p
     Columns phi;   ///< the rule's direction
     Columns z, s;  ///< particles and force by columns, if the particles are stored by rows
-    P direction;   ///< phi by rows, likewise
+    P direction;   ///< phi by rows, in the same case
   };
 
   explicit WeightSpace(UserTarget target) : target_(std::forward<UserTarget>(target)) {}  // a value, or a reference
@@ -54,7 +54,7 @@ class WeightSpace {
   template <class P>
   void evaluate(const P& particles, Buffers<P>& b) {
     detail::resize_unwritten(b.force, particles.rows(), particles.cols());
-    if constexpr (Target<UserTarget, P>) target_(particles, b.force);  // assert_fits() has said what is wrong otherwise
+    if constexpr (Target<UserTarget, P>) target_(particles, b.force);  // otherwise assert_fits() has reported it
     detail::require_same_shape(name, "the gradient written by the target", b.force, "the particles", particles);
   }
 
@@ -96,7 +96,7 @@ class WeightSpace {
 };
 
 /// A target from a function of one particle, f(w, g) with w and g columns of length d; with several threads particles
-/// run in parallel, so f must not write shared data. std::ref(f) is kept by reference.
+/// run in parallel, so f must not write to shared data. std::ref(f) is kept by reference.
 template <class F>
 struct PerParticle {
   F f;
@@ -110,7 +110,7 @@ struct PerParticle {
         std::invocable<F&, decltype(w.col(0)), decltype(g.col(0))&>,
         "repel::per_particle: f must be callable as f(w, g), where w is one particle, a column (const), and g "
         "the column that receives the gradient of its log posterior; both may be auto& or Eigen::Ref");
-    // A user's function is taken to be worth a thread from a hundred coordinates on.
+    // A user's function is assumed to be worth a thread from a hundred coordinates upwards.
     detail::parallel_for(w.cols(), 1000 * static_cast<double>(w.rows()), [&](Index j) {
       const auto particle = w.col(j);
       auto gradient = g.col(j);
