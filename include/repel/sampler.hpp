@@ -78,6 +78,8 @@ class Sampler {
     static_assert(Real<typename Derived::Scalar>, "repel: particles must be a matrix of float or double");
     using P = typename Derived::PlainObject;
     SpacePolicy::template assert_fits<P>();
+    static_assert(Space<SpacePolicy, P, UpdateRule>,
+                  "repel: the sampler's space lacks a member; see repel/space/space.hpp");
     P copy = particles;
     detail::require_points(SpacePolicy::name, "particles", copy);
     space_.check();

@@ -247,6 +247,8 @@ TEMPLATE_TEST_CASE("a user's pairwise kernel need not be translation invariant",
 }
 
 TEST_CASE("pair by pair and column by column are the same kernel", "[kernel][custom]") {
+  static_assert(repel::KernelPairs<repel::Pairs<PairwiseRbf, double>, double>);
+  static_assert(repel::KernelPairs<repel::Pairs<repel::Rbf<>, float>, float>);
   namespace pair = repel::pair;
   for (const Index d : {3, 17}) {
     const Mat x = Mat::Random(d, 9), q = Mat::Random(d, 4), v = Mat::Random(d, 9);

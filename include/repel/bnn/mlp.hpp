@@ -101,7 +101,7 @@ class Mlp {
     }
   }
 
-  /// The same network with a hidden layer, counted from 0, for the kernel to look at (view::Features).
+  /// The same network with a hidden layer, counted from 0, for the kernel to see (view::Features).
   Mlp with_features(Index hidden_layer) const {
     if (hidden_layer < 0 || hidden_layer + 1 >= static_cast<Index>(layers_.size()))
       detail::fail("Mlp::with_features", "hidden_layer is ", hidden_layer, ", but must be at least 0 and below ",
