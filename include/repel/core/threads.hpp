@@ -73,7 +73,7 @@ class ThreadPool {
 
  private:
   // On x86 a pause takes some 0.02 to 0.1 µs, a yield some 0.5 µs if nobody else wants the core.
-  static constexpr int kPauses = 60, kYields = 400;
+  static constexpr int kPauses = 300, kYields = 400;
   static constexpr int kMostPatience = 128;
 
   struct Job {  // written while no worker can see it: before open_ is set, after active_ was 0

@@ -45,21 +45,20 @@ class RadialFunction {
     using C = Chunk<Scalar>;
     constexpr Index W = kChunk<Scalar>;
     const K& kernel = *static_cast<const K*>(object);
-    const auto scaled = [&](const Scalar* from) -> C {
-      const C u = Eigen::Map<const C>(from) * inverse_h;
-      if constexpr (kSlopeSharesValue<K>) return u;
-      // Kept finite, so that tails such as (1 + √u) exp(−√u) end in 0 and not in ∞·0.
-      return u.min(std::numeric_limits<Scalar>::max() / 8);
-    };
+    // u kept finite, so that tails such as (1 + √u) exp(−√u) end in 0 and not in ∞·0.
+    const Scalar largest = std::numeric_limits<Scalar>::max() / (kSlopeSharesValue<K> ? 1 : 8);
     const Index whole_chunks = count / W * W;
     if (slopes == nullptr) {
       for (Index i = 0; i < whole_chunks; i += W) {
-        const C u = scaled(distances + i);
+        C u = Eigen::Map<const C>(distances + i) * inverse_h;
+        if constexpr (!kSlopeSharesValue<K>) u = u.min(largest);
         Eigen::Map<C>(values + i) = kernel.phi(u);
       }
     } else {
       for (Index i = 0; i < whole_chunks; i += W) {
-        const C u = scaled(distances + i), k = kernel.phi(u);
+        C u = Eigen::Map<const C>(distances + i) * inverse_h;
+        if constexpr (!kSlopeSharesValue<K>) u = u.min(largest);
+        const C k = kernel.phi(u);
         Eigen::Map<C>(values + i) = k;
         Eigen::Map<C>(slopes + i) = kernel.phi_prime(u, k);
       }
@@ -67,7 +66,7 @@ class RadialFunction {
     if (whole_chunks == count) return;
     alignas(64) Scalar rest[W] = {};
     std::copy(distances + whole_chunks, distances + count, rest);
-    const C u = scaled(rest), k = kernel.phi(u);
+    const C u = (Eigen::Map<const C>(rest) * inverse_h).min(largest), k = kernel.phi(u);
     for (Index i = whole_chunks; i < count; ++i) values[i] = k(i - whole_chunks);
     if (slopes == nullptr) return;
     const C slope = kernel.phi_prime(u, k);
