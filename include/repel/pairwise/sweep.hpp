@@ -44,27 +44,24 @@ struct SweepBuffers {
   }
 };
 
-/// k of the targets j … j + count and the sources from begin to end (begin a whole chunk), one target after the other,
-/// and φ′ if it is wanted apart from k. 0 for what fills the last chunk and, if the targets are sources, for the pairs
-/// that were counted before and for a point with itself. One call of the kernel for all of them.
-template <int D, class Metric, class Scalar>
-void kernel_runs(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& sources,
-                 const PackedPoints<Scalar>& targets, Index j, int count, Index begin, Index end, bool among,
-                 Scalar* values, Scalar* slopes) {
+/// k of target j and the sources from begin to end (begin a whole chunk), and φ′ if it is wanted apart from k; 0 for
+/// the first `skipped` of them and for what fills the last chunk.
+template <Sums wanted, int D, class Metric, class Scalar>
+void kernel_run(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& sources,
+                const PackedPoints<Scalar>& targets, Index j, Index begin, Index end, Index skipped, Scalar* values,
+                Scalar* slopes) {
   const Index padded = whole(end, kChunk<Scalar>) - begin;
-  for (int c = 0; c < count; ++c)
-    distance_run<D, Metric>(sources, targets, j + c, begin, begin + padded, values + c * padded);
-  kernel(values, count * padded, values, slopes);
-  for (int c = 0; c < count; ++c) {
-    const auto leave_out = [&](Index from, Index to) {
-      for (Index i = from; i < to; ++i) {
-        values[c * padded + i] = 0;
-        if (slopes != nullptr) slopes[c * padded + i] = 0;
-      }
-    };
-    if (among) leave_out(0, std::min(j + c + 1, end) - begin);
-    leave_out(end - begin, padded);
-  }
+  const bool apart = wanted.gradient && slopes != values;
+  distance_run<D, Metric>(sources, targets, j, begin, begin + padded, values);
+  kernel(values, padded, values, apart ? slopes : nullptr);
+  const auto leave_out = [&](Index from, Index to) {
+    for (Index i = from; i < to; ++i) {
+      values[i] = 0;
+      if (apart) slopes[i] = 0;
+    }
+  };
+  leave_out(0, skipped);
+  leave_out(end - begin, padded);
 }
 
 /// The pairs of two points j and j + 1 (or of the one, if it is the last) with those of one tile of rows. Short loops
@@ -88,16 +85,15 @@ void sweep_columns(const RadialFunction<Scalar>& kernel, const PackedPoints<Scal
   if (begin >= end) return;
 
   const bool apart = wanted.gradient && !kernel.shares_slope;
-  const Index padded = padded_end - begin;
-  alignas(64) Scalar k_of_both[2 * kLargestTile], slopes_of_both[wanted.gradient ? 2 * kLargestTile : W];
-  kernel_runs<D, Metric>(kernel, points, points, j, last ? 1 : 2, begin, end, true, k_of_both,
-                         apart ? slopes_of_both : nullptr);
+  alignas(64) Scalar values[2][kLargestTile], slope_values[2][wanted.gradient ? kLargestTile : W];
+  Scalar* const slopes[2] = {apart ? slope_values[0] : values[0], apart ? slope_values[1] : values[1]};
+  for (int c = 0; c < (last ? 1 : 2); ++c)
+    kernel_run<wanted, D, Metric>(kernel, points, points, j + c, begin, end, std::min(j + c + 1, end) - begin,
+                                  values[c], slopes[c]);
   if (last) {
-    std::fill_n(k_of_both + padded, padded, Scalar(0));
-    if (apart) std::fill_n(slopes_of_both + padded, padded, Scalar(0));
+    std::fill_n(values[1], padded_end - begin, Scalar(0));
+    if (apart) std::fill_n(slopes[1], padded_end - begin, Scalar(0));
   }
-  const Scalar* const values[2] = {k_of_both, k_of_both + padded};
-  const Scalar* const slopes[2] = {apart ? slopes_of_both : values[0], apart ? slopes_of_both + padded : values[1]};
 
   Scalar at[2][most], source[2][most];  // of the two points
   C own_value[2], own_gradient[2][most], own_product[2][most];
@@ -121,12 +117,7 @@ void sweep_columns(const RadialFunction<Scalar>& kernel, const PackedPoints<Scal
 #pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
       if constexpr (wanted.values || wanted.product) value[c] = In(values[c] + i - begin);
-      if constexpr (wanted.gradient && (wanted.values || wanted.product)) {
-        slope[c] = value[c];  // loaded once if one array serves for both
-        if (apart) slope[c] = In(slopes[c] + i - begin);
-      } else if constexpr (wanted.gradient) {
-        slope[c] = In(slopes[c] + i - begin);
-      }
+      if constexpr (wanted.gradient) slope[c] = In(slopes[c] + i - begin);
       if constexpr (wanted.weighted) slope[c] *= in.target_weights(last ? j : j + c) + In(in.source_weights.data() + i);
     }
     if constexpr (wanted.values) {
@@ -225,8 +216,7 @@ void sweep_between(const RadialFunction<Scalar>& kernel, const PackedPoints<Scal
       const auto add = [&](Index which, Scalar value) { buffers.sums(j + which * buffers.stride) += value; };
       for (Index begin = 0; begin < sources.count; begin += kLargestTile) {
         const Index end = std::min(sources.count, begin + kLargestTile), padded = whole(end, W) - begin;
-        kernel_runs<Eigen::Dynamic, Metric>(kernel, sources, targets, j, 1, begin, end, false, values,
-                                            apart ? slope_values : nullptr);
+        kernel_run<wanted, Eigen::Dynamic, Metric>(kernel, sources, targets, j, begin, end, 0, values, slopes);
         if constexpr (wanted.weighted)
           for (Index i = 0; i < padded; i += W)
             Eigen::Map<C>(slope_values + i) =
