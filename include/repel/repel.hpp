@@ -17,6 +17,7 @@
 //     std::cout << report.message << '\n' << state.particles.rowwise().mean() << '\n';
 //   }
 
+#include <repel/core/begin_step.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/float_mode.hpp>
 #include <repel/core/function_ref.hpp>

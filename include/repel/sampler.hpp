@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/begin_step.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/float_mode.hpp>
 #include <repel/core/scratch.hpp>
@@ -103,6 +104,7 @@ class Sampler {
     StepInfo info{.step = steps + 1};
 
     space_.begin_step(steps);
+    detail::begin_step(rule_, steps);
     space_.evaluate(particles, buffers.space);
     auto& force = space_.driving_force(buffers.space);
     if (const double factor = annealing_(steps); factor != 1) force *= static_cast<typename P::Scalar>(factor);

@@ -3,11 +3,20 @@
 #include "support/oracle.hpp"
 #include "support/tolerance.hpp"
 
+#include <repel/core/random.hpp>
 #include <repel/kernel/laplace.hpp>
 #include <repel/kernel/rbf.hpp>
+#include <repel/optim/sgd.hpp>
 #include <repel/pairwise/pairs.hpp>
+#include <repel/rule/svgd.hpp>
+#include <repel/rule/wgd.hpp>
+#include <repel/run.hpp>
+#include <repel/score/kde.hpp>
+#include <repel/space/weight_space.hpp>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 namespace kernel_bandwidth_test {
 
@@ -113,6 +122,73 @@ TEST_CASE("a bandwidth must be positive and finite", "[bandwidth]") {
   CHECK_THROWS_AS(repel::bandwidth(repel::Rbf{repel::FixedBandwidth{1e-60}}, x.cast<float>()), std::invalid_argument);
   // A user's rule that goes wrong is told so, too.
   CHECK_THROWS_WITH(repel::gram(repel::Rbf{Negative{}}, x), contains("the rule returned -3"));
+}
+
+namespace {
+
+struct SumOfDistances {
+  template <class Scalar>
+  double operator()(const repel::Matrix<Scalar>& distances, std::vector<Scalar>&) const {
+    double sum = 0;
+    for (Index j = 0; j < distances.cols(); ++j)
+      for (Index i = j + 1; i < distances.rows(); ++i) sum += static_cast<double>(distances(i, j));
+    return sum;
+  }
+};
+
+template <class Rule>
+double h_of(const Rule& rule, const Mat& x) {
+  const double in_float = repel::bandwidth(repel::Rbf{rule}, x.cast<float>()),
+               h = repel::bandwidth(repel::Rbf{rule}, x);
+  CHECK(in_float == Approx(h).epsilon(1e-5));
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("a factor scales any bandwidth rule, also one that is scaled already", "[bandwidth]") {
+  for (const Index d : {2, 20}) {
+    const Mat x = Mat::Random(d, 60);
+    const auto check = [&](const auto& rule) {
+      const double h = h_of(rule, x);
+      CHECK(h_of(repel::Scaled{rule, 0.25}, x) == Approx(0.25 * h).epsilon(1e-14));
+      CHECK(h_of(repel::Scaled{repel::Scaled{rule, 0.25}, 3}, x) == Approx(0.75 * h).epsilon(1e-14));
+    };
+    check(repel::MedianBandwidth{});
+    check(repel::PairMedianBandwidth{});
+    check(repel::SampledMedianBandwidth{20});
+    check(repel::FixedBandwidth{2.5});
+    check(SumOfDistances{});
+    CHECK(h_of(repel::SampledMedianBandwidth{20}, x) != h_of(repel::MedianBandwidth{}, x));
+    const Mat same = Mat::Ones(d, 7);  // the floor is not scaled
+    CHECK(h_of(repel::Scaled{repel::MedianBandwidth{}, 0.25}, same) == 1);
+  }
+  CHECK_THROWS_WITH(repel::bandwidth(repel::Rbf{repel::Scaled{repel::MedianBandwidth{}, 0.0}}, Mat::Random(2, 5)),
+                    "repel::Scaled: factor is 0, but must be finite and larger than 0");
+  CHECK_THROWS_WITH(repel::bandwidth(repel::Rbf{repel::Scaled{repel::FixedBandwidth{-1}, 2}}, Mat::Random(2, 5)),
+                    contains("FixedBandwidth: h is -1"));
+}
+
+TEST_CASE("a ramp follows the step of the state, wherever it is in the rule", "[bandwidth]") {
+  const auto factors = [](const auto& rule, Index start) {
+    auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, repel::Sgd{.learning_rate = 1e-9});
+    auto state = sampler.init(repel::normal(2, 20, 1));
+    state.step = start;
+    const double h = repel::bandwidth(repel::Rbf{}, state.particles);
+    std::vector<double> seen;
+    CHECK(repel::run(sampler, state, 6, [&](const auto&, const repel::StepInfo& info) {
+            seen.push_back(std::round(info.bandwidth / h * 1e4) / 1e4);
+          }).finished());
+    return seen;
+  };
+  const repel::Ramp ramp{repel::MedianBandwidth{}, 1, 5, 4};
+  CHECK(factors(repel::Svgd{repel::Rbf{ramp}}, 0) == std::vector<double>{1, 2, 3, 4, 5, 5});
+  CHECK(factors(repel::Wgd{repel::Kde{repel::Rbf{ramp}}}, 2) == std::vector<double>{3, 4, 5, 5, 5, 5});
+  CHECK(factors(repel::Svgd{repel::Rbf{repel::Scaled{ramp, 0.5}}}, 0) == std::vector<double>{0.5, 1, 1.5, 2, 2.5, 2.5});
+  CHECK(factors(repel::Svgd{repel::Rbf{repel::Ramp{ramp, 1, 2, 2}}}, 0) == std::vector<double>{1, 3, 6, 8, 10, 10});
+  CHECK_THROWS_WITH((repel::Ramp{repel::MedianBandwidth{}, 1, 5, 0}.validate()),
+                    "repel::Ramp: steps is 0, but must be at least 1");
+  CHECK_THROWS_WITH((repel::Ramp{repel::MedianBandwidth{}, -1, 5, 9}.validate()), contains("Ramp: from is -1"));
 }
 
 }  // namespace kernel_bandwidth_test

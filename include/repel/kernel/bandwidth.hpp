@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/begin_step.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 
@@ -19,6 +20,8 @@
 //
 // that reads the strictly lower triangle of the n×n matrix `distances` (the diagonal is 0) and may use `scratch` so
 // as not to allocate at every step. Pass it to any kernel: Rbf{MyRule{}}.
+//
+// A factor on any rule is a rule, too: Rbf{Scaled{MedianBandwidth{}, 0.5}}.
 //
 // The floor: if a rule gives 0 (half of the distances are 0, or n = 1), the mean distance of the distinct pairs
 // replaces the median; if that is also 0 (all particles coincide), h = 1. So h is always positive, follows the
@@ -51,6 +54,7 @@ struct SampledMedianBandwidth {
 
   static constexpr bool counts_zeros = true;
   static double divisor(Index n) { return MedianBandwidth::divisor(n); }
+  Index sample_size() const { return particles; }
   void validate() const {
     if (particles < 2) detail::fail("SampledMedianBandwidth", "particles is ", particles, ", but must be at least 2");
   }
@@ -90,8 +94,91 @@ concept DistanceRule = requires(const Rule& rule, const Matrix<double>& distance
   { rule(distances, scratch) } -> std::convertible_to<double>;
 };
 
+/// A rule that wants to see the points themselves, d×n, with buffers of its own.
 template <class Rule>
-concept BandwidthRule = MedianRule<Rule> || ConstantRule<Rule> || DistanceRule<Rule>;
+concept PointRule = requires(const Rule& rule, const Matrix<double>& points,
+                             typename Rule::template Workspace<double>& workspace) {
+  { rule(points, workspace) } -> std::convertible_to<double>;
+};
+
+/// A factor on the rule `inner`.
+template <class Rule>
+concept ScalingRule = requires(const Rule& rule) {
+  rule.inner;
+  { rule.current_factor() } -> std::convertible_to<double>;
+};
+
+template <class Rule>
+concept BandwidthRule =
+    MedianRule<Rule> || ConstantRule<Rule> || DistanceRule<Rule> || PointRule<Rule> || ScalingRule<Rule>;
+
+namespace detail {
+
+/// Turns the misuse Rbf{2.0} into a readable compile error.
+template <class Rule>
+consteval bool assert_bandwidth_rule() {
+  static_assert(BandwidthRule<Rule>,
+                "repel: a kernel takes a bandwidth rule, such as MedianBandwidth{} or FixedBandwidth{2.0}; for a "
+                "constant h write Rbf{FixedBandwidth{h}}");
+  return true;
+}
+
+}  // namespace detail
+
+/// A factor on the h of another rule: Scaled{MedianBandwidth{}, 0.5}. It does not change the floor of 1 for particles
+/// that all coincide.
+template <class Rule = MedianBandwidth>
+struct Scaled {
+  static_assert(detail::assert_bandwidth_rule<Rule>());
+  Rule inner{};
+  double factor = 1;
+
+  void validate() const {
+    detail::require_positive("Scaled", "factor", factor);
+    detail::validate(inner);
+  }
+  double current_factor() const { return factor; }
+};
+Scaled()->Scaled<>;
+template <class Rule>
+Scaled(Rule) -> Scaled<Rule>;
+template <class Rule>
+Scaled(Rule, double) -> Scaled<Rule>;
+
+/// A factor that goes from `from` to `to` in a straight line over the first `steps` steps of a state, and stays there:
+/// Ramp{MedianBandwidth{}, 1, 5, 1000} starts with local repulsion and ends with a wide one. Outside a sampler it is at
+/// its start.
+template <class Rule = MedianBandwidth>
+struct Ramp {
+  static_assert(detail::assert_bandwidth_rule<Rule>());
+  Rule inner{};
+  double from = 1;
+  double to = 5;
+  Index steps = 1000;
+  Index step = 0;  ///< set by the sampler: steps taken so far
+
+  void validate() const {
+    detail::require_positive("Ramp", "from", from);
+    detail::require_positive("Ramp", "to", to);
+    if (steps < 1) detail::fail("Ramp", "steps is ", steps, ", but must be at least 1");
+    detail::validate(inner);
+  }
+  void begin_step(Index now) {
+    step = now;
+    detail::begin_step(inner, now);
+  }
+  double current_factor() const {
+    if (step >= steps) return to;
+    return from + (to - from) * static_cast<double>(step) / static_cast<double>(steps);
+  }
+};
+Ramp()->Ramp<>;
+template <class Rule>
+Ramp(Rule) -> Ramp<Rule>;
+template <class Rule>
+Ramp(Rule, double, double) -> Ramp<Rule>;
+template <class Rule>
+Ramp(Rule, double, double, Index) -> Ramp<Rule>;
 
 namespace detail {
 

@@ -76,15 +76,6 @@ concept Kernel = DistanceKernel<K> || PairKernel<K>;
 
 namespace detail {
 
-/// Turns the misuse Rbf{2.0} into a readable compile error.
-template <class Rule>
-consteval bool assert_bandwidth_rule() {
-  static_assert(BandwidthRule<Rule>,
-                "repel: a kernel takes a bandwidth rule, such as MedianBandwidth{} or FixedBandwidth{2.0}; for a "
-                "constant h write Rbf{FixedBandwidth{h}}");
-  return true;
-}
-
 template <class K>
 void validate_kernel(const K& kernel) {
   validate(kernel);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <repel/core/scratch.hpp>
 #include <repel/kernel/bandwidth.hpp>
 #include <repel/pairwise/pair_matrix.hpp>
 #include <repel/pairwise/streaming_median.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -18,21 +20,11 @@ namespace repel::detail {
 template <class Metric, class Scalar>
 class BandwidthSearch {
  public:
+  /// x: the points as they were given, for rules that want to see them.
   template <class Rule>
-  double bandwidth(const Rule& rule, const PackedPoints<Scalar>& points, PairMatrix<Metric, Scalar>& matrix) {
-    double h = 0;
-    if constexpr (ConstantRule<Rule>) {
-      h = rule.template value<Scalar>();
-    } else if constexpr (std::same_as<Rule, SampledMedianBandwidth>) {
-      const Index m = std::min(rule.particles, points.count);
-      sample_.take(points, m, [&](Index k) { return k * points.count / m; });
-      h = median(sample_, matrix, Rule::counts_zeros, rule.divisor(points.count));
-      matrix.clear();  // it has the distances of the sample
-    } else if constexpr (MedianRule<Rule>) {
-      h = median(points, matrix, Rule::counts_zeros, rule.divisor(points.count));
-    } else {
-      h = rule(matrix.distances_among(points), scratch_);
-    }
+  double bandwidth(const Rule& rule, const In<Scalar>& x, const PackedPoints<Scalar>& points,
+                   PairMatrix<Metric, Scalar>& matrix) {
+    const double h = scaled(rule, 1, x, points, matrix);
     if (!(h > 0) || !(static_cast<Scalar>(1 / h) > 0) || !std::isfinite(static_cast<Scalar>(1 / h)))
       fail("bandwidth", "the rule returned ", h, ", but h must be positive and 1/h within the range of ",
            8 * sizeof(Scalar), "-bit numbers");
@@ -42,6 +34,32 @@ class BandwidthSearch {
  private:
   using Consume = typename StreamingMedian<Scalar>::Consume;
   using Matrices = PairMatrix<Metric, Scalar>;
+
+  /// factor times what the rule gives.
+  template <class Rule>
+  double scaled(const Rule& rule, double factor, const In<Scalar>& x, const PackedPoints<Scalar>& points,
+                Matrices& matrix) {
+    if constexpr (ScalingRule<Rule>) {
+      return scaled(rule.inner, factor * rule.current_factor(), x, points, matrix);
+    } else if constexpr (ConstantRule<Rule>) {
+      return factor * rule.template value<Scalar>();
+    } else if constexpr (MedianRule<Rule> && requires { rule.sample_size(); }) {
+      const Index m = std::min(rule.sample_size(), points.count);
+      sample_.take(points, m, [&](Index k) { return k * points.count / m; });
+      const double h = median(sample_, matrix, Rule::counts_zeros, rule.divisor(points.count) / factor);
+      matrix.clear();  // it has the distances of the sample
+      return h;
+    } else if constexpr (MedianRule<Rule>) {
+      return median(points, matrix, Rule::counts_zeros, rule.divisor(points.count) / factor);
+    } else if constexpr (PointRule<Rule>) {
+      static_assert(std::same_as<Metric, SquaredEuclidean>,
+                    "repel: a bandwidth rule that sees the points chooses an h for squared Euclidean distances, so its "
+                    "kernel must have the metric SquaredEuclidean");
+      return factor * rule(x, rule_workspace_.template get<typename Rule::template Workspace<Scalar>>());
+    } else {
+      return factor * rule(matrix.distances_among(points), scratch_);
+    }
+  }
 
   double median(const PackedPoints<Scalar>& points, Matrices& matrix, bool counts_zeros, double divisor) {
     const MedianPositions at = median_positions(points.count, counts_zeros);
@@ -141,6 +159,7 @@ class BandwidthSearch {
   PackedPoints<Scalar> sample_;
   StreamingMedian<Scalar> median_;
   std::vector<Scalar> scratch_;
+  Scratch rule_workspace_;
 };
 
 }  // namespace repel::detail

@@ -24,7 +24,7 @@ class DistancePairs {
   void measure(const Rule& rule, const In<Scalar>& x) {
     matrix_.clear();
     points_.assign(x);
-    bandwidth_ = search_.bandwidth(rule, points_, matrix_);
+    bandwidth_ = search_.bandwidth(rule, x, points_, matrix_);
   }
 
   Index count() const { return points_.count; }

@@ -22,7 +22,7 @@ class GeneralPairs {
     x_ = x;
     points_.assign(x);
     matrix_.clear();
-    bandwidth_ = search_.bandwidth(kernel.bandwidth, points_, matrix_);
+    bandwidth_ = search_.bandwidth(kernel.bandwidth, x_, points_, matrix_);
     formed_ = false;
   }
 

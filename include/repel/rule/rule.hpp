@@ -10,7 +10,8 @@
 //
 // A rule is a value with
 //   RuleInfo direction(z, s, workspace, phi) const      all d×n; phi is written, never z or s
-// and, if it needs buffers, a nested `template <class Scalar> struct Workspace`.
+// and, if it needs buffers, a nested `template <class Scalar> struct Workspace`. If it, or its estimator, kernel or
+// bandwidth rule, has a member begin_step(Index step), the sampler calls it before the step (core/begin_step.hpp).
 //
 // In function space the kernel may see a view of the outputs, such as class probabilities, while s belongs to the
 // outputs themselves. A rule that supports this gives the two parts of Φ separately:
