@@ -48,8 +48,10 @@
 #include <repel/optim/adagrad.hpp>
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
+#include <repel/optim/clipped.hpp>
 #include <repel/optim/optimiser.hpp>
 #include <repel/optim/rmsprop.hpp>
+#include <repel/optim/schedule.hpp>
 #include <repel/optim/sgd.hpp>
 #include <repel/pairwise/bandwidth_search.hpp>
 #include <repel/pairwise/block_engine.hpp>
