@@ -26,6 +26,7 @@
 #include <repel/core/scratch.hpp>
 #include <repel/core/threads.hpp>
 #include <repel/core/types.hpp>
+#include <repel/kernel/ard.hpp>
 #include <repel/kernel/bandwidth.hpp>
 #include <repel/kernel/imq.hpp>
 #include <repel/kernel/kernel.hpp>
@@ -64,6 +65,7 @@
 #include <repel/pairwise/pair_tiles.hpp>
 #include <repel/pairwise/pairs.hpp>
 #include <repel/pairwise/radial_function.hpp>
+#include <repel/pairwise/scaled_pairs.hpp>
 #include <repel/pairwise/stein_product.hpp>
 #include <repel/pairwise/streamed_engine.hpp>
 #include <repel/pairwise/streaming_median.hpp>

@@ -30,12 +30,13 @@ struct StepInfo {
   Index step = 0;        ///< the number of this step, from 1
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< the norm of ∇ log p, annealed
-  double repulsion = 0;  ///< of the repulsive part of Φ (for SVGD in more than 16 dimensions over 4 to 16 particles)
-  double direction = 0;  ///< of Φ itself: 0 at a fixed point of the rule
-  Index iterations = 0;  ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
-  double residual = 0;   ///< what it reached, relative to the right-hand side
-  bool finite = true;    ///< false: a value was NaN, infinite or too large to square, and nothing was moved
-  Index particle = -1;   ///< if not finite, the first particle affected
+  double repulsion =
+      0;  ///< of the repulsive part of Φ (for SVGD in more than 16 dimensions, or with Ard, over 4 to 16 particles)
+  double direction = 0;       ///< of Φ itself: 0 at a fixed point of the rule
+  Index iterations = 0;       ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
+  double residual = 0;        ///< what it reached, relative to the right-hand side
+  bool finite = true;         ///< false: a value was NaN, infinite or too large to square, and nothing was moved
+  Index particle = -1;        ///< if not finite, the first particle affected
   Fault fault = Fault::none;  ///< if not finite, what it was
 };
 

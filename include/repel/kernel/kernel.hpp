@@ -71,15 +71,22 @@ concept PairKernel = requires(const K& kernel, const Eigen::VectorXd& x, double 
   { kernel.gradient(x, x, h) } -> std::convertible_to<Eigen::VectorXd>;
 };
 
+/// A wrapper of another kernel, `inner`, with Pairs of its own (kernel/ard.hpp).
 template <class K>
-concept Kernel = DistanceKernel<K> || PairKernel<K>;
+concept WrappedKernel = requires(const K& kernel) {
+  kernel.inner;
+  kernel.scale;
+};
+
+template <class K>
+concept Kernel = DistanceKernel<K> || PairKernel<K> || WrappedKernel<K>;
 
 namespace detail {
 
 template <class K>
 void validate_kernel(const K& kernel) {
   validate(kernel);
-  validate(kernel.bandwidth);
+  if constexpr (requires { kernel.bandwidth; }) validate(kernel.bandwidth);  // otherwise the kernel inside has one
 }
 
 template <class K>

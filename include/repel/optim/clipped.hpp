@@ -55,7 +55,9 @@ struct Clipped {
   const P* clip(const Phi& phi) const {
     using Scalar = typename P::Scalar;
     const auto longest = static_cast<Scalar>(max_norm);
-    auto& [cut, norms] = buffers.get<Buffers<P>>();
+    auto& mine = buffers.get<Buffers<P>>();
+    P& cut = mine.phi;
+    auto& norms = mine.norms;
     norms.resize(phi.cols());
     const Index many = detail::parallel_sum(phi.cols(), static_cast<double>(phi.rows()), [&](Index first, Index count) {
       Index found = 0;

@@ -5,6 +5,7 @@
 #include <repel/kernel/kernel.hpp>
 #include <repel/pairwise/distance_pairs.hpp>
 #include <repel/pairwise/general_pairs.hpp>
+#include <repel/pairwise/scaled_pairs.hpp>
 #include <repel/pairwise/terms.hpp>
 
 #include <concepts>
@@ -30,7 +31,8 @@
 //
 // Behind them are three engines: in low dimension sums are streamed and K is never stored; in high dimension K is held
 // while it is not too large, and formed by strips of columns beyond that; kernels that are not of a distance go pair by
-// pair. Buffers are kept from one measure() to the next, so that a step with unchanged sizes allocates nothing.
+// pair. A kernel with a scale per coordinate (kernel/ard.hpp) goes through the engine of the kernel inside, on scaled
+// particles (pairwise/scaled_pairs.hpp). Buffers are kept from one measure() to the next, so that a step with unchanged sizes allocates nothing.
 
 namespace repel {
 

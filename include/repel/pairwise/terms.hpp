@@ -96,7 +96,7 @@ SourceGradientTerm<typename Out::Scalar> source_gradient(Out& out) {
   return {out};
 }
 /// If gradient_norm is not null it receives the mean over the targets of ‖scale Σ_i ∇_{x_i} k_ij‖; in high dimension,
-/// where both parts may come from one product, the mean over 4 to 16 of them.
+/// where both parts may come from one product, and for Ard kernels, the mean over 4 to 16 of them.
 template <class V, class Out>
 SteinTerm<typename Out::Scalar> stein(const V& v, typename Out::Scalar scale, Out& out,
                                       double* gradient_norm = nullptr) {
