@@ -21,6 +21,7 @@
 #include <repel/core/check.hpp>
 #include <repel/core/float_mode.hpp>
 #include <repel/core/function_ref.hpp>
+#include <repel/core/matrix_view.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/scratch.hpp>
@@ -45,6 +46,7 @@
 #include <repel/observe/progress_bar.hpp>
 #include <repel/observe/stop_on_interrupt.hpp>
 #include <repel/observe/stop_when.hpp>
+#include <repel/observe/stop_when_settled.hpp>
 #include <repel/observe/trace.hpp>
 #include <repel/optim/adagrad.hpp>
 #include <repel/optim/adam.hpp>

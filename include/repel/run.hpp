@@ -119,7 +119,8 @@ template <class Sampler, class State, class... Observers>
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
-    std::exception_ptr error;  // every observer is told, even if one throws
+    report.last.gradients = report.last.directions = {};  // they may not outlive the sampler
+    std::exception_ptr error;                             // every observer is told, even if one throws
     [[maybe_unused]] const auto tell = [&](auto& observer) {
       try {
         detail::tell_finish(observer, std::as_const(report));

@@ -3,6 +3,7 @@
 #include <repel/core/begin_step.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/float_mode.hpp>
+#include <repel/core/matrix_view.hpp>
 #include <repel/core/scratch.hpp>
 #include <repel/core/types.hpp>
 #include <repel/linalg/norm.hpp>
@@ -38,6 +39,9 @@ struct StepInfo {
   bool finite = true;         ///< false: a value was NaN, infinite or too large to square, and nothing was moved
   Index particle = -1;        ///< if not finite, the first particle affected
   Fault fault = Fault::none;  ///< if not finite, what it was
+  /// For observers, until the sampler's next step; empty in a run's Report, and for samplers that do not show them.
+  MatrixView gradients{};   ///< ∇ log p, annealed, where the particles interact: d×n in weight space
+  MatrixView directions{};  ///< what the optimiser was given, d×n
 };
 
 /// All that changes while sampling, as a value: copy it to keep a snapshot, to branch two runs from one point, or to
@@ -128,6 +132,8 @@ class Sampler {
     if (static_cast<const void*>(&direction) != static_cast<const void*>(&phi) && !detail::all_usable(direction))
       return failed(info, Fault::direction, direction);
 
+    info.gradients = MatrixView(force);
+    info.directions = MatrixView(direction);
     optimiser_.update(memory, steps + 1, direction, particles);
     ++steps;
     return info;
