@@ -150,6 +150,29 @@ TEMPLATE_TEST_CASE("noise delays the verdict and does not prevent it", "[settled
   CHECK(std::abs(found.mean(0)) < 4 * 3 * std::sqrt(0.02 / 2));
 }
 
+TEST_CASE("one thing out of balance is enough, however slow the steps", "[settled]") {
+  // An ensemble at equilibrium; the same displaced, stretched and squeezed, at a learning rate that moves nothing.
+  const auto check = [](const auto& rule, Index d, double rate) {
+    const auto at_rest = outcome(standard, rule, Sgd{.learning_rate = rate}, start(d, 50, 0), 5000);
+    REQUIRE(at_rest.settled);
+    const auto again = [&](double shift, double factor) {
+      Matrix<double> x = at_rest.particles;
+      x.row(1) = ((x.row(1).array() - at_rest.mean(1)) * factor + at_rest.mean(1) + shift).matrix();
+      return outcome(standard, rule, Sgd{.learning_rate = 1e-9}, x, 600);
+    };
+    CHECK(again(0, 1).settled);
+    const auto moved = again(0.2, 1), wide = again(0, 1.2), narrow = again(0, 0.8);
+    CHECK_THAT(moved.message, contains("not settled at step 576: the mean is still driven in coordinate 1"));
+    if (d > 2) return;  // SVGD hardly restores a single variance there
+    CHECK_THAT(wide.message, contains("not settled at step 576: the spread is still driven in coordinate"));
+    CHECK_THAT(narrow.message, contains("not settled at step 576: the spread is still driven in coordinate"));
+  };
+  check(Wgd{Kde{}}, 2, 0.3);
+  check(Wgd{Blob{}}, 2, 0.3);
+  check(Svgd{}, 2, 0.3);
+  check(Svgd{}, 20, 3);  // where its directions are a tenth of those of WGD
+}
+
 TEST_CASE("noise about a place that is not the equilibrium is not taken for one", "[settled]") {
   // The mean is off by a fifth of a standard deviation, and the learning rate too small to get there.
   const auto noisy = [step = 0](const auto& w, auto& g) mutable {

@@ -17,13 +17,13 @@
 //
 //   the mean is not driven       ⟨Φ̄⟩ ℓ = 0         in units of the spread: δ/σ for a Gaussian of deviation σ whose mean
 //                                                  is off by δ
-//   the variance is not driven   ⟨cov(x, Φ)⟩ = 0   1 − v/σ² for that Gaussian under WGD; or, for ensembles that noise
-//                                                  and not repulsion keeps apart, Stein's identity ⟨cov(x, ∇ log p)⟩ = −1
+//   the variance is not driven   ⟨cov(x, Φ)⟩ = 0   1 − v/σ² for that Gaussian under WGD. If noise and not repulsion keeps
+//                                                  the particles apart: Stein's identity, ⟨cov(x, ∇ log p)⟩ = −1
 //   neither has a trend          the two halves of the window have the same mean of x̄, and of v
 //
 // ℓ is the coordinate's length: √v, or σ = √(v / |cov(x, ∇ log p)|) if that is larger, so that an ensemble that
-// collapses to a point is judged by its target's width. Φ of SVGD is smaller than that of WGD by a factor κ < 1, the mean of its
-// kernel matrix; it is estimated from the norms of repulsion and driving force, and Φ is divided by it.
+// collapses to a point is judged by its target's width. Φ of SVGD is smaller than that of WGD by a factor κ < 1, the mean
+// of its kernel matrix; it is estimated from the norms of repulsion and driving force, and Φ is divided by it.
 //
 // The first two must hold within `tolerance` with confidence (|mean| + 2 standard errors, from the means of blocks of
 // steps), so that noise delays the verdict but cannot bring it about; the third within `tolerance` or within
@@ -31,7 +31,8 @@
 // pass.
 //
 // What it cannot see: modes that no particle has found, or their weights; correlations that are still changing while
-// all means and variances stay; in more than `coordinates` coordinates, those not looked at; a slow direction that is
+// all means and variances stay; what the rule itself hardly restores, such as single variances under SVGD in high
+// dimension; in more than `coordinates` coordinates, those not looked at; a slow direction that is
 // spread evenly over d coordinates is seen d times weaker than one along a coordinate. In function space, where ∇ log p
 // is that of the outputs, ℓ is √v, and Stein's identity is not used. With annealing that never ends there is no
 // equilibrium.
@@ -106,6 +107,15 @@ class StopWhenSettled {
     const char* what = "";
   };
 
+  /// Of Langevin noise, in steps that have it.
+  template <class Info>
+  static double temperature_of(const Info& info) {
+    if constexpr (requires { info.temperature; })
+      return info.temperature;
+    else
+      return 0;
+  }
+
   template <class P>
   bool fits(const P& particles) const {
     return particles.rows() == dim_ && particles.cols() == count_;
@@ -140,6 +150,7 @@ class StopWhenSettled {
   void add(const MatrixView& x, const StepInfo& info) {
     const MatrixView &phi = info.directions, &s = info.gradients;
     has_score_ = s.rows() == dim_ && s.cols() == count_;
+    noisy_ = info.repulsion == 0 || temperature_of(info) > 0;
     ++steps_;
     const double n = static_cast<double>(count_);
     detail::parallel_tiles(tracked(), 16, 10 * n, [&](Index first, Index width) {
@@ -265,7 +276,7 @@ class StopWhenSettled {
       const double allowed = settings_.tolerance;
       take((std::abs(drive.mean) + 2 * drive.error) * length / kappa / allowed, k, "the mean is still driven in");
       double unbalanced = (std::abs(spread.mean) + 2 * spread.error) / kappa;
-      if (has_score_) unbalanced = std::min(unbalanced, std::abs(1 + stein.mean) + 2 * stein.error);
+      if (has_score_ && noisy_) unbalanced = std::min(unbalanced, std::abs(1 + stein.mean) + 2 * stein.error);
       take(unbalanced / (2 * allowed), k, "the spread is still driven in");
       take(trend(mean, allowed * length), k, "the mean still moves in");
       const bool collapsed = v < 1e-4 * length * length;
@@ -288,7 +299,7 @@ class StopWhenSettled {
   double rounding_ = 0;
   Index dim_ = 0, count_ = 0, last_step_ = -1, steps_ = 0;
   Index block_length_ = 1, in_block_ = 0, filled_ = 0, passed_ = 0;
-  bool shown_ = true, has_score_ = false, settled_ = false;
+  bool shown_ = true, has_score_ = false, noisy_ = false, settled_ = false;
   std::vector<Index> rows_;
   Matrix<double> blocks_, norms_;  ///< a column per block
   Vector<double> now_;
