@@ -62,6 +62,7 @@
 #include <repel/pairwise/distances.hpp>
 #include <repel/pairwise/general_pairs.hpp>
 #include <repel/pairwise/gradient_sums.hpp>
+#include <repel/pairwise/heat_bandwidth.hpp>
 #include <repel/pairwise/packed_points.hpp>
 #include <repel/pairwise/pair_matrix.hpp>
 #include <repel/pairwise/pair_tiles.hpp>
