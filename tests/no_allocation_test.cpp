@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 namespace {
 std::atomic<bool> forbidden{false};
@@ -51,6 +52,26 @@ void check(const char* name, const Rule& rule, const Optimiser& optimiser, const
   check_steps(name, repel::weight_space([](const auto& w, auto& g) { g = -w; }, rule, optimiser), particles);
 }
 
+/// The observer, while it judges; it allocates at its start.
+void check_settled(const Eigen::MatrixXd& particles) {
+  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, repel::Svgd{});
+  auto state = sampler.init(particles);
+  repel::StopWhenSettled settled{{.steps = 1}};
+  settled.on_start(state, 100);
+  for (int t = 0; t < 100; ++t) {
+    const repel::StepInfo info = sampler.step(state);
+    count = 0;
+    forbidden = true;
+    Eigen::internal::set_is_malloc_allowed(false);
+    settled(state, info);
+    Eigen::internal::set_is_malloc_allowed(true);
+    forbidden = false;
+    if (count == 0) continue;
+    std::printf("FAILED: StopWhenSettled allocated %ld times\n", count.load());
+    ++failures;
+  }
+}
+
 /// Networks, in weight space, in function space with all that can be chosen there, and under HMC.
 void check_networks() {
   using namespace repel;
@@ -85,6 +106,12 @@ int main() {
     check("Ssge", Wgd{Ssge{Rbf{MedianLogNBandwidth{}}}}, Adam{}, x);
     // Ssge with some eigenpairs is not here: Eigen's eigenvalue solver allocates inside.
     check("Blob", Wgd{Blob{Matern52{FixedBandwidth{2.0}}}}, Adam{}, x);
+    check("Ard", Svgd{Ard{Rbf{Ramp{}}}}, Scheduled{Clipped{Adam{}, 0.1}, schedule::Cosine{.steps = 100}}, x);
+    check("Ard with a scale", Wgd{Kde{Ard{Imq{}, std::vector<double>(static_cast<std::size_t>(x.rows()), 2.0)}}},
+          Clipped{Scheduled{Sgd{}, schedule::WarmUp{5}}, 0.1}, x);
+    check("Sge of Ard", Wgd{Sge{Ard{}}}, Adam{}, x);
+    check("HeatBandwidth", Svgd{Rbf{Scaled{HeatBandwidth{2}, 0.5}}}, Adam{}, x);
+    check_settled(x);
   }
   check("Svgd in float", Svgd{Rbf{}}, Adam{}, normal<float>(20, 30, 1));
   check("Kde with fixed rows", Wgd{Kde{}}, Adam{}, Eigen::Matrix<double, 2, Eigen::Dynamic>(normal(2, 30, 1)));

@@ -115,6 +115,17 @@ TEST_CASE("iterative solvers have the same bits for any number of threads", "[th
   });
 }
 
+TEST_CASE("scaled kernels, bandwidth searches and wrapped optimisers have the same bits", "[threads]") {
+  using namespace repel;
+  compare<double>("Ard, clipped and scheduled", [](const Eigen::MatrixXd& x, Index steps) -> Eigen::MatrixXd {
+    const Scheduled optimiser{Clipped{Adam{.learning_rate = 0.01}, 0.5}, schedule::Cosine{.steps = 100}};
+    return walk_of<double>(weight_space([](const auto& w, auto& g) { g = -w; }, Svgd{Ard{}}, optimiser), x, steps);
+  });
+  compare<double>("HeatBandwidth", [](const Eigen::MatrixXd& x, Index) -> Eigen::MatrixXd {
+    return estimate_score(Kde{Rbf{HeatBandwidth{}}}, x);
+  });
+}
+
 TEST_CASE("samplers in several threads of the user's do not disturb each other", "[threads]") {
   const Eigen::MatrixXd x = repel::normal(50, 300, 42), y = repel::normal(2, 500, 43);
   const auto many = walk<double>(repel::Svgd{}), few = walk<double>(repel::Wgd{repel::Sge{}});

@@ -21,6 +21,10 @@
 // that reads the strictly lower triangle of the n×n matrix `distances` (the diagonal is 0) and may use `scratch` so
 // as not to allocate at every step. Pass it to any kernel: Rbf{MyRule{}}.
 //
+// A rule that needs the points themselves has a nested `template <class Scalar> struct Workspace`, which is kept, and
+//
+//   double operator()(const auto& points, auto& workspace) const;                       // points: d×n
+//
 // A factor on any rule is a rule, too: Rbf{Scaled{MedianBandwidth{}, 0.5}}.
 //
 // The floor: if a rule gives 0 (half of the distances are 0, or n = 1), the mean distance of the distinct pairs

@@ -34,8 +34,9 @@
 // all means and variances stay; what the rule itself hardly restores, such as single variances under SVGD in high
 // dimension; in more than `coordinates` coordinates, those not looked at; a slow direction that is
 // spread evenly over d coordinates is seen d times weaker than one along a coordinate. In function space, where ∇ log p
-// is that of the outputs, ℓ is √v, and Stein's identity is not used. With annealing that never ends there is no
-// equilibrium.
+// is that of the outputs, ℓ is √v, and Stein's identity is not used. Where there may be no verdict though all is well:
+// gradients with noise of their own for each particle, at a large learning rate, keep variances driven; with annealing
+// that never ends there is no equilibrium.
 
 namespace repel {
 
