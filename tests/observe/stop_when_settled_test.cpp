@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 namespace observe_stop_when_settled_test {
 
@@ -96,8 +98,8 @@ TEST_CASE("a slow coordinate is waited for", "[settled]") {
   REQUIRE(found.settled);
   CHECK(std::abs(found.mean(1)) < 0.05 * 30);
   CHECK(std::abs(found.mean(0)) < 0.05);
-  // A time scale of 2e6 steps: in a run of 5000 nothing seems to move, but forces tell. With a mean that is off by half a
-  // standard deviation, and with a spread that still grows.
+  // A time scale of 2e6 steps: in a run of 5000 nothing seems to move, but forces tell. With a mean that is off by half
+  // a standard deviation, and with a spread that still grows.
   x.row(1) = (x.row(1).array() - 60) / 30 * 1000 + 500;
   CHECK(!outcome(uneven(1000), kde, Sgd{.learning_rate = 0.5}, x, 5000).settled);
   CHECK(!outcome(uneven(1000), kde, Sgd{.learning_rate = 0.5}, start(2, 30, 0), 5000).settled);
@@ -183,6 +185,34 @@ TEST_CASE("noise about a place that is not the equilibrium is not taken for one"
   Matrix<double> x = start(2, 50, 0);
   x.row(0).array() += 0.2 - x.row(0).mean();
   CHECK(!outcome(noisy, PlainEnsemble{}, Sgd{.learning_rate = 1e-8}, x, 4000).settled);
+}
+
+namespace {
+
+/// f = A w with a Gaussian likelihood and no prior, so that w has a Gaussian posterior with mean (1, −1).
+struct Linear {
+  Eigen::MatrixXd a = normal(6, 2, 5);
+  Eigen::VectorXd y = a * Eigen::Vector2d(1, -1);
+  Index output_dim() const { return a.rows(); }
+  void predict(const auto& w, auto& f) const { f = a * w; }
+  void score(const auto& f, auto& g) const { g = -(f.colwise() - y); }
+  void pullback(const auto&, const auto& v, auto& out) const { out = a.transpose() * v; }
+};
+
+}  // namespace
+
+TEST_CASE("in function space the directions of the particles are judged", "[settled]") {
+  const auto after = [](double rate) {
+    auto sampler = function_space(Linear{}, Wgd{Kde{}}, Sgd{.learning_rate = rate});
+    auto state = sampler.init(start(2, 30, 4));
+    StopWhenSettled settled;
+    (void)run(sampler, state, 3000, settled);
+    return std::pair{settled.settled(), Eigen::Vector2d(state.particles.rowwise().mean())};
+  };
+  const auto [settled, mean] = after(0.05);
+  CHECK(settled);
+  CHECK((mean - Eigen::Vector2d(1, -1)).norm() < 0.05);
+  CHECK(!after(1e-8).first);
 }
 
 TEST_CASE("the observer goes on with a state, starts anew with another, and checks what it is given", "[settled]") {

@@ -15,15 +15,15 @@
 // equilibrium, at any learning rate, is that forces balance. For each coordinate, with means over the n particles
 // (a bar), v = var(x) and ⟨·⟩ a mean over the steps of a window:
 //
-//   the mean is not driven       ⟨Φ̄⟩ ℓ = 0         in units of the spread: δ/σ for a Gaussian of deviation σ whose mean
-//                                                  is off by δ
-//   the variance is not driven   ⟨cov(x, Φ)⟩ = 0   1 − v/σ² for that Gaussian under WGD. If noise and not repulsion keeps
-//                                                  the particles apart: Stein's identity, ⟨cov(x, ∇ log p)⟩ = −1
+//   the mean is not driven       ⟨Φ̄⟩ ℓ = 0         in units of the spread: δ/σ for a Gaussian of deviation σ whose
+//                                                  mean is off by δ
+//   the variance is not driven   ⟨cov(x, Φ)⟩ = 0   1 − v/σ² for that Gaussian under WGD. If noise and not repulsion
+//                                                  keeps particles apart: ⟨cov(x, ∇ log p)⟩ = −1, Stein's identity
 //   neither has a trend          the two halves of the window have the same mean of x̄, and of v
 //
 // ℓ is the coordinate's length: √v, or σ = √(v / |cov(x, ∇ log p)|) if that is larger, so that an ensemble that
-// collapses to a point is judged by its target's width. Φ of SVGD is smaller than that of WGD by a factor κ < 1, the mean
-// of its kernel matrix; it is estimated from the norms of repulsion and driving force, and Φ is divided by it.
+// collapses to a point is judged by its target's width. Φ of SVGD is smaller than that of WGD by a factor κ < 1, the
+// mean of its kernel matrix; it is estimated from the norms of repulsion and driving force, and Φ is divided by it.
 //
 // The first two must hold within `tolerance` with confidence (|mean| + 2 standard errors, from the means of blocks of
 // steps), so that noise delays the verdict but cannot bring it about; the third within `tolerance` or within

@@ -6,8 +6,8 @@
 
 namespace repel {
 
-/// An optimiser that sees the direction of each particle cut to the length `max_norm` if it is longer. It remembers what
-/// the optimiser itself remembers, so that a state and a checkpoint go on with or without it. In Clipped{Scheduled{…}}
+/// An optimiser that sees the direction of each particle cut to the length `max_norm` if it is longer. It remembers
+/// what the optimiser itself remembers, so that a state and a checkpoint go on with or without it. In Clipped{Scheduled{…}}
 /// as in Scheduled{Clipped{…}} the direction is cut, and then the learning rate applied.
 template <class Optim>
 struct Clipped {

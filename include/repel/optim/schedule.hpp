@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-// Schedules of the learning rate: a factor on it for each step of the state, counted from 0. Any callable from a step to
-// a factor will do:
+// Schedules of the learning rate: a factor on it for each step of the state, counted from 0. Any callable from a step
+// to a factor will do:
 //
 //   Scheduled{Adam{.learning_rate = 0.1}, schedule::Cosine{.steps = 5000}}
 //   Scheduled{Adam{}, schedule::product(schedule::WarmUp{.steps = 100}, schedule::Cosine{.steps = 5000})}
@@ -92,8 +92,8 @@ concept Schedule = requires(const S& schedule) {
 
 namespace detail {
 
-/// An update with a factor on the learning rate. A wrapper of another optimiser has a member update_scaled() that passes
-/// the factor on; any other one is copied, with its member learning_rate changed.
+/// An update with a factor on the learning rate. A wrapper of another optimiser has a member update_scaled() that
+/// passes the factor on; any other one is copied, with its member learning_rate changed.
 template <class O, class Memory, class Phi, class P>
 void update_scaled(const O& optimiser, double factor, Memory& memory, Index step, const Phi& phi, P& particles) {
   if constexpr (requires { optimiser.update_scaled(factor, memory, step, phi, particles); }) {

@@ -17,8 +17,8 @@
 //   λ(x) = Δp(x) + Σ_j ∇_{x_j} k(x, x_j)·s_j = Σ_j (4r²/h² − 2d/h) k + (2/h) Σ_j k (x − x_j)·s_j
 //
 // The rule minimises the mean over the particles of (h λ / p)², which has no units: it is 4d² for h → 0, where each
-// particle is alone, as well as for h → ∞, where all of p is one kernel. (The paper sums λ² itself, and makes it free of
-// units by a power of h; relative to p sparse regions count like dense ones.)
+// particle is alone, as well as for h → ∞, where all of p is one kernel. (To take λ relative to p is
+// our choice of weights: sparse regions count like dense ones.)
 
 namespace repel {
 

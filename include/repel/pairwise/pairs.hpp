@@ -32,7 +32,8 @@
 // Behind them are three engines: in low dimension sums are streamed and K is never stored; in high dimension K is held
 // while it is not too large, and formed by strips of columns beyond that; kernels that are not of a distance go pair by
 // pair. A kernel with a scale per coordinate (kernel/ard.hpp) goes through the engine of the kernel inside, on scaled
-// particles (pairwise/scaled_pairs.hpp). Buffers are kept from one measure() to the next, so that a step with unchanged sizes allocates nothing.
+// particles (pairwise/scaled_pairs.hpp). Buffers are kept from one measure() to the next, so that a step with unchanged
+// sizes allocates nothing.
 
 namespace repel {
 

@@ -127,7 +127,7 @@ class Pairs<Ard<K>, Scalar> {
     });
   }
 
-  /// What the inner pairs are to sum. With v scaled, a stein term is one of the scaled particles, up to a last division.
+  /// What the inner pairs are to sum. With v scaled, a stein term is one of the scaled particles, but for a division.
   template <class Term>
   const Term& prepared(const Term& term) {
     return term;
