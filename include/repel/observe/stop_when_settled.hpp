@@ -26,9 +26,9 @@
 // mean of its kernel matrix; it is estimated from the norms of repulsion and driving force, and Φ is divided by it.
 //
 // The first two must hold within `tolerance` with confidence (|mean| + 2 standard errors, from the means of blocks of
-// steps), so that noise delays the verdict but cannot bring it about; the third within `tolerance` or within
-// 3 standard errors. The window is the last half of the run, so it grows with it, and `windows` windows in a row must
-// pass.
+// steps), so that noise delays the verdict but cannot bring it about: Langevin dynamics of n particles that forget in τ
+// steps take about 40 τ / (n tolerance²) of them. The third must hold within `tolerance` or within 3 standard errors.
+// The window is the last half of the run, so it grows with it, and `windows` windows in a row must pass.
 //
 // What it cannot see: modes that no particle has found, or their weights; correlations that are still changing while
 // all means and variances stay; what the rule itself hardly restores, such as single variances under SVGD in high
