@@ -69,7 +69,7 @@ Eigen::VectorXd stein_forms(const SteinMatrix<K>& stein, const Eigen::MatrixXd& 
     u.resize(rows, columns);
     uw.resize(columns, forms);
     for (Index j = 0; j < columns; ++j) {
-      stein.column(first + j, first, &u(0, j));
+      stein.column(first + j, first, rows, &u(0, j));
       u(j, j) = 0;
       repel::detail::array_at(u.data() + j * rows + columns, rows - columns) *= 2;  // for the upper triangle
     }
@@ -94,7 +94,7 @@ inline KsdStatistic ksd_of(double off_diagonal, double diagonal, Index count, do
 /// The kernelised Stein discrepancy of particles (d×n, a particle per column, n ≥ 2) with the scores ∇ log p(x_i) (d×n).
 template <class X, class S, class K = SteinDefault>
 KsdStatistic ksd(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<S>& scores, const K& kernel = {}) {
-  const detail::SteinMatrix<K> stein("diagnostics::ksd", particles, scores, kernel);
+  const detail::SteinMatrix<K> stein("diagnostics::ksd", "particles", particles, scores, kernel);
   const Index n = stein.count();
   const double sum = detail::stein_forms(stein, Eigen::MatrixXd::Ones(n, 1))(0);
   return detail::ksd_of(sum, stein.diagonal().sum(), n, stein.bandwidth());
@@ -108,7 +108,7 @@ template <class X, class S, class K = SteinDefault>
 KsdResult ksd_test(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<S>& scores,
                    const KsdTest& settings = {}, const K& kernel = {}) {
   settings.validate();
-  const detail::SteinMatrix<K> stein("diagnostics::ksd_test", particles, scores, kernel);
+  const detail::SteinMatrix<K> stein("diagnostics::ksd_test", "particles", particles, scores, kernel);
   const Index n = stein.count(), replicates = settings.replicates;
   Eigen::MatrixXd signs = Eigen::MatrixXd::Ones(n, replicates + 1);  // the first column: the particles as they are
   repel::detail::parallel_for(replicates, 10 * static_cast<double>(n) + 1000, [&](Index b) {

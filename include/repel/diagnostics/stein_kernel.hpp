@@ -47,11 +47,12 @@ class SteinMatrix {
   static constexpr Index kRun = repel::detail::kTile;
 
   template <class X, class S>
-  SteinMatrix(const char* where, const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<S>& scores, K kernel)
+  SteinMatrix(const char* where, const char* name, const Eigen::MatrixBase<X>& particles,
+              const Eigen::MatrixBase<S>& scores, K kernel)
       : kernel_(std::move(kernel)) {
-    const Eigen::MatrixXd x = checked_sample(where, "particles", particles, 2);
+    const Eigen::MatrixXd x = checked_sample(where, name, particles, 2);
     const Eigen::MatrixXd s = checked_sample(where, "scores", scores, 1);
-    repel::detail::require_same_shape(where, "scores", s, "particles", x);
+    repel::detail::require_same_shape(where, "scores", s, name, x);
     h_ = repel::bandwidth(kernel_, x);
     n_ = x.cols();
     const Index padded = (n_ + kRun - 1) / kRun * kRun;  // so that every run is whole
@@ -67,11 +68,11 @@ class SteinMatrix {
   /// Multiply-adds for an entry, about.
   double work() const { return 3 * static_cast<double>(dim()) + 20; }
 
-  /// out[i] = u(x_{first + i}, x_j) for i = 0 … n − first − 1; first is a multiple of kRun.
-  void column(Index j, Index first, double* out) const {
-    for (Index row = first; row < n_; row += kRun) {
-      const Run u = run(row, j);
-      std::copy_n(u.data(), std::min(kRun, n_ - row), out + (row - first));
+  /// out[i] = u(x_{first + i}, x_j) for i = 0 … rows − 1; first is a multiple of kRun.
+  void column(Index j, Index first, Index rows, double* out) const {
+    for (Index row = 0; row < rows; row += kRun) {
+      const Run u = run(first + row, j);
+      std::copy_n(u.data(), std::min(kRun, rows - row), out + row);
     }
   }
 
@@ -105,17 +106,23 @@ class SteinMatrix {
   Eigen::MatrixXd x_, s_;  ///< a particle per row
 };
 
+template <class K>
+Eigen::MatrixXd full_matrix(const SteinMatrix<K>& stein) {
+  const Index n = stein.count();
+  Eigen::MatrixXd out(n, n);
+  repel::detail::parallel_for(n, stein.work() * static_cast<double>(n),
+                              [&](Index j) { stein.column(j, 0, n, &out(0, j)); });
+  return out;
+}
+
 }  // namespace detail
 
 /// The n×n matrix of u(x_i, x_j), for statistics of your own. `particles` and `scores` are d×n.
 template <class X, class S, class K = SteinDefault>
 Eigen::MatrixXd stein_matrix(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<S>& scores,
                              const K& kernel = {}) {
-  const detail::SteinMatrix<K> stein("diagnostics::stein_matrix", particles, scores, kernel);
-  Eigen::MatrixXd out(stein.count(), stein.count());
-  repel::detail::parallel_for(stein.count(), stein.work() * static_cast<double>(stein.count()),
-                              [&](Index j) { stein.column(j, 0, &out(0, j)); });
-  return out;
+  return detail::full_matrix(
+      detail::SteinMatrix<K>("diagnostics::stein_matrix", "particles", particles, scores, kernel));
 }
 
 }  // namespace repel::diagnostics
