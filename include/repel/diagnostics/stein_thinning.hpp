@@ -43,7 +43,8 @@ std::vector<Index> stein_thinning(const Eigen::MatrixBase<X>& draws, const Eigen
 
 /// Settings of stein_weights.
 struct SteinWeightSettings {
-  double tolerance = 1e-3;   ///< stops once KSD² is proved to be within this fraction of its minimum
+  /// Stops once KSD² is proved to be above its minimum by at most this fraction of the KSD² of equal weights.
+  double tolerance = 1e-3;
   Index iterations = 20000;  ///< at most; each costs 4 n multiply-adds
 
   void validate() const {
@@ -55,9 +56,10 @@ struct SteinWeightSettings {
 struct SteinWeights {
   Eigen::VectorXd weights;  ///< of the draws: at least 0, with sum 1
   double ksd;               ///< wᵀUw, the KSD² (V) of the weighted draws
-  double gap;               ///< KSD² is at most this much above its minimum
+  double equal_ksd;         ///< that of equal weights
+  double gap;               ///< ksd is at most this much above its minimum
   Index iterations;
-  bool converged;  ///< gap ≤ tolerance · ksd
+  bool converged;  ///< gap ≤ tolerance · equal_ksd
 };
 
 /// Stein importance weights (Liu & Lee 2017, eq. 4): w that minimise wᵀUw with w ≥ 0 and Σw = 1, so that Σ w_i f(x_i)
@@ -65,8 +67,9 @@ struct SteinWeights {
 ///
 /// By pairwise Frank–Wolfe steps with exact line search (Lacoste-Julien & Jaggi 2015): weight moves from the draw where
 /// the gradient is largest, among those that have any, to the draw where it is smallest. It converges linearly, as U is
-/// positive definite for different draws, and the duality gap 2 (wᵀUw − min_i (Uw)_i) bounds what is left. Weights that
-/// should be 0 become exactly 0. Holds the n×n matrix U.
+/// positive definite for different draws, and the duality gap 2 (wᵀUw − min_i (Uw)_i) bounds what is left. In few
+/// dimensions U is nearly singular: the minimum is then tiny, many weights are about equally good, and only the
+/// discrepancy is found, not the weights. Weights that should be 0 become exactly 0. Holds the n×n matrix U.
 template <class X, class S, class K = SteinDefault>
 SteinWeights stein_weights(const Eigen::MatrixBase<X>& draws, const Eigen::MatrixBase<S>& scores,
                            const SteinWeightSettings& settings = {}, const K& kernel = {}) {
@@ -74,15 +77,16 @@ SteinWeights stein_weights(const Eigen::MatrixBase<X>& draws, const Eigen::Matri
   const detail::SteinMatrix<K> stein("diagnostics::stein_weights", "draws", draws, scores, kernel);
   const Eigen::MatrixXd u = detail::full_matrix(stein);
   const Index n = stein.count();
-  SteinWeights out{Eigen::VectorXd::Constant(n, 1 / static_cast<double>(n)), 0, 0, 0, false};
+  SteinWeights out{Eigen::VectorXd::Constant(n, 1 / static_cast<double>(n)), 0, 0, 0, 0, false};
   Eigen::VectorXd& w = out.weights;
   Eigen::VectorXd uw = u.rowwise().mean();  // half of the gradient
+  out.equal_ksd = uw.mean();
   for (;; ++out.iterations) {
     if (out.iterations % 1000 == 999) uw = u * w;  // sheds the rounding of the steps
     Index to = 0, from = -1;
     out.ksd = w.dot(uw);
     out.gap = 2 * (out.ksd - uw.minCoeff(&to));
-    out.converged = out.gap <= settings.tolerance * out.ksd;
+    out.converged = out.gap <= settings.tolerance * out.equal_ksd;
     if (out.converged || out.iterations == settings.iterations) break;
     for (Index i = 0; i < n; ++i)
       if (w(i) > 0 && (from < 0 || uw(i) > uw(from))) from = i;
