@@ -6,8 +6,10 @@
 #include <repel/kernel/imq.hpp>
 #include <repel/kernel/laplace.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace diagnostics_mmd_test {
 
@@ -82,6 +84,27 @@ TEST_CASE("the permutation test of MMD keeps its level, and finds a shift", "[di
   CHECK(accepted >= 93);
   CHECK(accepted <= 97);
   CHECK(acceptance(0.7, 50) < 20);
+}
+
+TEST_CASE("all divisions of the points are equally likely", "[diagnostics][mmd]") {
+  const std::vector<double> points{0, 1, 3, 7, 8};
+  const auto statistic = [&](const std::vector<Index>& first, Index permutations) {
+    MatrixXd x(1, 2), y(1, 3);
+    Index in_x = 0, in_y = 0;
+    for (Index i = 0; i < 5; ++i)
+      (i == first[0] || i == first[1] ? x(in_x++) : y(in_y++)) = points[static_cast<std::size_t>(i)];
+    return diagnostics::mmd_test(x, y, {.permutations = permutations, .seed = 8});
+  };
+  std::vector<std::vector<Index>> all;
+  for (Index i = 0; i < 5; ++i)
+    for (Index j = i + 1; j < 5; ++j) all.push_back({i, j});
+  for (const std::vector<Index>& one : all) {
+    CAPTURE(one);
+    const diagnostics::MmdResult value = statistic(one, 20000);
+    const auto reached = std::count_if(all.begin(), all.end(),
+                                       [&](const auto& other) { return statistic(other, 1).u >= value.u - 1e-12; });
+    CHECK(value.p_value == Approx(static_cast<double>(reached) / 10).margin(0.012));  // three standard errors or more
+  }
 }
 
 TEST_CASE("a sample is at no distance from itself", "[diagnostics][mmd]") {
