@@ -101,7 +101,7 @@ KsdStatistic ksd(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<
 }
 
 /// The same with a test of the hypothesis that the particles are draws from p, by the wild bootstrap (Chwialkowski et al.
-/// 2016, algorithm 1): how often Σ_{i≠j} w_i w_j u_ij reaches Σ_{i≠j} u_ij for random signs w. Under the hypothesis u is
+/// 2016): how often Σ_{i≠j} w_i w_j u_ij reaches Σ_{i≠j} u_ij for random signs w. Under the hypothesis u is
 /// degenerate (its mean over either argument is 0), and signs keep it so. As w_i² = 1, tests by U and by V are the same
 /// test. Holds n × (replicates + 1) signs; U is never stored. Acceptance and power: docs/diagnostics.md.
 template <class X, class S, class K = SteinDefault>
