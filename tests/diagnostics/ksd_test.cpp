@@ -148,7 +148,7 @@ TEST_CASE("KSD does not depend on where the origin is", "[diagnostics][ksd]") {
 TEST_CASE("exact draws pass the KSD test in 95 % of the runs", "[diagnostics][ksd]") {
   for (const Index d : {2, 10}) {
     CAPTURE(d);
-    const double accepted = acceptance(exact, d, 100, 1000, 200, diagnostics::SteinDefault{});
+    const double accepted = acceptance(exact, d, 100, 500, 200, diagnostics::SteinDefault{});
     CHECK(accepted >= 93);
     CHECK(accepted <= 97);
   }

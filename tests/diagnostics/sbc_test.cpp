@@ -71,14 +71,15 @@ TEST_CASE("an exact sampler is calibrated", "[diagnostics][sbc]") {
 }
 
 TEST_CASE("plain SVGD in 10 dimensions is not calibrated", "[diagnostics][sbc]") {
-  const diagnostics::SbcReport report = conjugate(10, svgd<double>, {.simulations = 200, .seed = 2});
+  const diagnostics::SbcReport report =
+      conjugate(10, svgd<double>, {.simulations = 80, .ranks = {.bins = 10}, .seed = 2});
   CAPTURE(report.verdict());
-  CHECK(report.p_value() == Approx(20 / 10001.0));           // as small as 10000 simulations of the null can make it
-  CHECK(report.uniformity.chi_squared_p.maxCoeff() < 0.01);  // of every parameter
+  CHECK(report.p_value() == Approx(20 / 10001.0));  // as small as 10000 simulations of the null can make it
+  CHECK((report.uniformity.chi_squared_p.array() < 0.05).count() >= 8);  // of the ten parameters
   CHECK_THAT(report.verdict(), contains("too narrow"));
   const diagnostics::SbcReport single =
-      conjugate(10, svgd<float>, {.simulations = 60, .ranks = {.bins = 10}, .seed = 2});
-  CHECK(single.p_value() < 0.01);
+      conjugate(10, svgd<float>, {.simulations = 30, .ranks = {.bins = 5}, .seed = 2});
+  CHECK(single.p_value() < 0.05);
 }
 
 TEST_CASE("the verdict says what is wrong with a posterior", "[diagnostics][sbc]") {

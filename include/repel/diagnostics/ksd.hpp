@@ -91,7 +91,7 @@ inline KsdStatistic ksd_of(double off_diagonal, double diagonal, Index count, do
 
 }  // namespace detail
 
-/// The kernelised Stein discrepancy of particles (d×n, a particle per column, n ≥ 2) with the scores ∇ log p(x_i) (d×n).
+/// The kernelised Stein discrepancy of particles (d×n, one per column, n ≥ 2) with the scores ∇ log p(x_i) (d×n).
 template <class X, class S, class K = SteinDefault>
 KsdStatistic ksd(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<S>& scores, const K& kernel = {}) {
   const detail::SteinMatrix<K> stein("diagnostics::ksd", "particles", particles, scores, kernel);
@@ -100,8 +100,8 @@ KsdStatistic ksd(const Eigen::MatrixBase<X>& particles, const Eigen::MatrixBase<
   return detail::ksd_of(sum, stein.diagonal().sum(), n, stein.bandwidth());
 }
 
-/// The same with a test of the hypothesis that the particles are draws from p, by the wild bootstrap (Chwialkowski et al.
-/// 2016): how often Σ_{i≠j} w_i w_j u_ij reaches Σ_{i≠j} u_ij for random signs w. Under the hypothesis u is
+/// The same with a test of the hypothesis that the particles are draws from p, by the wild bootstrap (Chwialkowski et
+/// al. 2016): how often Σ_{i≠j} w_i w_j u_ij reaches Σ_{i≠j} u_ij for random signs w. Under the hypothesis u is
 /// degenerate (its mean over either argument is 0), and signs keep it so. As w_i² = 1, tests by U and by V are the same
 /// test. Holds n × (replicates + 1) signs; U is never stored. Acceptance and power: docs/diagnostics.md.
 template <class X, class S, class K = SteinDefault>

@@ -10,8 +10,8 @@
 
 // Simulation-based calibration (Talts et al. 2018): if parameters are drawn from the prior, data from the model, and L
 // draws from the posterior given these data, then the rank of the true parameter among them is uniform on 0 … L. That
-// holds for any model and needs no truth beyond the model itself; where it fails, the posterior sampler is wrong (or the
-// three functions do not describe the same model).
+// holds for any model and needs no truth beyond the model itself; where it fails, the posterior sampler is wrong (or
+// the three functions do not describe the same model).
 //
 //   const auto report = repel::diagnostics::sbc(
 //       [](repel::Random& random) { return Eigen::VectorXd{{random.normal()}}; },                     // prior

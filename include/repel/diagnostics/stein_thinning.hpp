@@ -8,15 +8,15 @@
 #include <vector>
 
 // Better use of draws that are there already: fewer of them, or weighted ones, closer to the target in the kernelised
-// Stein discrepancy. Both correct for draws from the wrong distribution (a biased sampler, burn-in), as far as the draws
-// cover the target: where there are none, nothing can be chosen. They inherit the blind spots of KSD (ksd.hpp): draws
-// from two separate modes are not given the modes' right weights. A draw where the score vanishes looks good even where p
-// is small, such as between two modes (Bénard et al. 2023). Standardise coordinates of very different scale first.
+// Stein discrepancy. Both correct for draws from the wrong distribution (a biased sampler, burn-in), as far as the
+// draws cover the target: where there are none, nothing can be chosen. They inherit the blind spots of KSD (ksd.hpp):
+// draws from two separate modes are not given the modes' right weights. A draw where the score vanishes looks good even
+// where p is small, such as between two modes (Bénard et al. 2023). Standardise coordinates of very different scale.
 
 namespace repel::diagnostics {
 
-/// Stein thinning (Riabiz et al. 2022): the indices of m draws, in the order in which they were chosen, each the one that
-/// makes the KSD of those chosen so far the smallest. A draw may be chosen again; the first of several equally
+/// Stein thinning (Riabiz et al. 2022): the indices of m draws, in the order in which they were chosen, each the one
+/// that makes the KSD of those chosen so far the smallest. A draw may be chosen again; the first of several equally
 /// good ones is taken. Time n m d, memory n d.
 template <class X, class S, class K = SteinDefault>
 std::vector<Index> stein_thinning(const Eigen::MatrixBase<X>& draws, const Eigen::MatrixBase<S>& scores, Index m,
