@@ -14,6 +14,7 @@ struct Imq {
 
   auto phi(const auto& u) const { return (1 + u).rsqrt(); }
   auto phi_prime(const auto&, const auto& k) const { return -k.cube() / 2; }
+  auto phi_second(const auto&, const auto& k) const { return k.cube() * k.square() * 3 / 4; }
 };
 Imq()->Imq<>;
 template <class Bandwidth>

@@ -27,6 +27,8 @@
 //        auto gradient(const auto&, const auto& y, auto h) const { return y / h; }
 //      };
 //
+// A radial kernel that also gives φ″, phi_second(u, k), serves the Stein discrepancy (diagnostics/stein_kernel.hpp).
+//
 // SGE and SSGE rest on Stein's identity and so ask for a kernel in the Stein class of ρ: differentiable in x, with
 // k(x, y) ρ(x) → 0 as ‖x‖ → ∞. Each kernel's comment says whether it is.
 

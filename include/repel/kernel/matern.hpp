@@ -39,6 +39,7 @@ struct Matern52 {
     const auto s = (5 * u).sqrt();
     return (1 + s) * exp_minus(s) * (-5.0 / 6);
   }
+  auto phi_second(const auto& u, const auto&) const { return exp_minus((5 * u).sqrt()) * (25.0 / 12); }
 };
 Matern52()->Matern52<>;
 template <class Bandwidth>

@@ -14,6 +14,7 @@ struct Rbf {
   static constexpr bool slope_shares_value = true;
   auto phi(const auto& u) const { return exp_minus(u); }
   auto phi_prime(const auto&, const auto& k) const { return -k; }
+  auto phi_second(const auto&, const auto& k) const { return k * 1; }
 };
 Rbf()->Rbf<>;
 template <class Bandwidth>
