@@ -43,6 +43,7 @@
 #include <repel/linalg/softmax.hpp>
 #include <repel/linalg/solver.hpp>
 #include <repel/linalg/subspace_iteration.hpp>
+#include <repel/linalg/virial.hpp>
 #include <repel/observe/progress_bar.hpp>
 #include <repel/observe/stop_on_interrupt.hpp>
 #include <repel/observe/stop_when.hpp>
@@ -81,6 +82,8 @@
 #include <repel/run.hpp>
 #include <repel/sampler.hpp>
 #include <repel/score/blob.hpp>
+#include <repel/score/calibrated.hpp>
+#include <repel/score/calibration_solve.hpp>
 #include <repel/score/estimator.hpp>
 #include <repel/score/kde.hpp>
 #include <repel/score/kernel_solve.hpp>

@@ -3,7 +3,10 @@
 #include <repel/core/check.hpp>
 #include <repel/sampler.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <string>
@@ -31,9 +34,11 @@ struct Report {
 
   Index steps = 0;  ///< steps taken in this run
   Stop stop = Stop::finished;
-  StepInfo last;        ///< of the last step tried
-  double seconds = 0;   ///< wall time
-  std::string message;  ///< how the run ended, in a sentence
+  StepInfo last;           ///< of the last step tried
+  double seconds = 0;      ///< wall time
+  double temperature = 0;  ///< T of the last steps, some 50 of them averaged: 1 for a sample of the posterior
+  std::string message;     ///< how the run ended, in a sentence, and the caution
+  std::string caution;     ///< if T says that the particles are no sample of the posterior: that, in a sentence
 
   bool finished() const { return stop == Stop::finished; }
 };
@@ -91,6 +96,13 @@ inline const char* describe(Fault fault) {
   return "was not moved";
 }
 
+/// Two significant digits, for sentences.
+inline std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
+}
+
 inline std::string describe(const Report& report) {
   switch (report.stop) {
     case Report::Stop::by_observer:
@@ -106,6 +118,20 @@ inline std::string describe(const Report& report) {
   return concat("finished after step ", report.last.step);
 }
 
+/// What T says about n particles at the end of a run; empty if it is 1 within its noise, or not far from it.
+inline std::string caution_of(double temperature, Index n, Index d) {
+  const double noise = 4 * std::sqrt(2 / (static_cast<double>(n) * static_cast<double>(d)));
+  if (n < 2 || (temperature > 0.8 - noise && temperature < 1.25 + noise)) return {};
+  if (temperature < 0)
+    return concat("the gradient drives the particles apart: temperature ", rounded(temperature),
+                  " where a sample of the posterior has 1 (is the sign of the gradient right?)");
+  if (temperature < 1)
+    return concat("the particles are too close together: ", rounded(temperature),
+                  " of the posterior's spread, by their temperature; see docs/calibration.md");
+  return concat("the particles are too far apart, or have not arrived yet: temperature ", rounded(temperature),
+                " where a sample of the posterior has 1; see docs/calibration.md");
+}
+
 }  // namespace detail
 
 /// Takes up to `steps` steps. Call it again to continue from the current state. An exception thrown by the target or an
@@ -119,6 +145,9 @@ template <class Sampler, class State, class... Observers>
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
+    if (report.steps > 0 && report.last.finite)
+      report.caution = detail::caution_of(report.temperature, state.particles.cols(), state.particles.rows());
+    if (!report.caution.empty()) report.message.append("; ").append(report.caution);
     report.last.gradients = report.last.directions = {};  // they may not outlive the sampler
     std::exception_ptr error;                             // every observer is told, even if one throws
     [[maybe_unused]] const auto tell = [&](auto& observer) {
@@ -141,6 +170,8 @@ template <class Sampler, class State, class... Observers>
         break;
       }
       ++report.steps;
+      report.temperature +=
+          (report.last.temperature - report.temperature) / static_cast<double>(std::min<Index>(report.steps, 50));
       bool stop = false;  // every observer is told, in order, even if one stops the run
       ((stop |= detail::tell_step(detail::unwrap(observers), state, report.last)), ...);
       if (stop) report.stop = Report::Stop::by_observer;

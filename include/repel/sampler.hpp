@@ -7,12 +7,14 @@
 #include <repel/core/scratch.hpp>
 #include <repel/core/types.hpp>
 #include <repel/linalg/norm.hpp>
+#include <repel/linalg/virial.hpp>
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
 #include <repel/rule/rule.hpp>
 #include <repel/space/space.hpp>
 
 #include <utility>
+#include <vector>
 
 namespace repel {
 
@@ -31,9 +33,10 @@ struct StepInfo {
   Index step = 0;        ///< the number of this step, from 1
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double driving = 0;    ///< the norm of ∇ log p, annealed
-  double repulsion =
-      0;  ///< of the repulsive part of Φ (for SVGD in more than 16 dimensions, or with Ard, over 4 to 16 particles)
-  double direction = 0;       ///< of Φ itself: 0 at a fixed point of the rule
+  double repulsion = 0;  ///< of the repulsive part of Φ (for SVGD with Ard or in more than 16 dimensions: of 4 to 16)
+  double direction = 0;  ///< of Φ itself: 0 at a fixed point of the rule
+  double noise = 0;      ///< β of Langevin noise (rule/langevin.hpp)
+  double temperature = 0;     ///< T: 1 for a sample of the posterior (linalg/virial.hpp), annealing left aside
   Index iterations = 0;       ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
   double residual = 0;        ///< what it reached, relative to the right-hand side
   bool finite = true;         ///< false: a value was NaN, infinite or too large to square, and nothing was moved
@@ -62,6 +65,7 @@ class Sampler {
   struct Buffers {
     typename SpacePolicy::template Buffers<P> space;
     WorkspaceOf<UpdateRule, typename P::Scalar> rule;
+    std::vector<detail::VirialSums> virials;
   };
 
  public:
@@ -112,6 +116,7 @@ class Sampler {
     detail::begin_step(rule_, steps);
     space_.evaluate(particles, buffers.space);
     auto& force = space_.driving_force(buffers.space);
+    info.temperature = detail::temperature_of(space_.places(particles, buffers.space), force, buffers.virials);
     if (const double factor = annealing_(steps); factor != 1) force *= static_cast<typename P::Scalar>(factor);
     const auto& places = space_.places(particles, buffers.space);
     if (!detail::all_usable(places)) return failed(info, Fault::particles, places);

@@ -108,15 +108,6 @@ class StopWhenSettled {
     const char* what = "";
   };
 
-  /// Of Langevin noise, in steps that have it.
-  template <class Info>
-  static double temperature_of(const Info& info) {
-    if constexpr (requires { info.temperature; })
-      return info.temperature;
-    else
-      return 0;
-  }
-
   template <class P>
   bool fits(const P& particles) const {
     return particles.rows() == dim_ && particles.cols() == count_;
@@ -151,7 +142,7 @@ class StopWhenSettled {
   void add(const MatrixView& x, const StepInfo& info) {
     const MatrixView &phi = info.directions, &s = info.gradients;
     has_score_ = s.rows() == dim_ && s.cols() == count_;
-    noisy_ = info.repulsion == 0 || temperature_of(info) > 0;
+    noisy_ = info.repulsion == 0 || info.noise > 0;
     ++steps_;
     const double n = static_cast<double>(count_);
     detail::parallel_tiles(tracked(), 16, 10 * n, [&](Index first, Index width) {

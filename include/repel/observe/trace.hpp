@@ -38,6 +38,9 @@ inline auto repulsion() {
 inline auto direction() {
   return Figure{"direction", [](const auto&, const StepInfo& info) { return info.direction; }};
 }
+inline auto temperature() {
+  return Figure{"temperature", [](const auto&, const StepInfo& info) { return info.temperature; }};
+}
 
 }  // namespace figures
 

@@ -22,16 +22,16 @@ struct Wgd {
 
   template <class Z, class S, class Workspace, class Phi>
   RuleInfo direction(const Z& z, const S& s, Workspace& w, Phi& phi) const {
-    w.pairs.measure(estimator.kernel, z);
-    const SolveInfo solve = detail::score_of(estimator, w.pairs, w.estimator, phi);  // in place
+    w.pairs.measure(detail::kernel_of(estimator), z);
+    const SolveInfo solve = detail::score_of(estimator, w.pairs, z, w.estimator, phi);  // in place
     const double repulsion = detail::subtract_and_norm(s, phi, phi);
     return {w.pairs.bandwidth(), repulsion, solve};
   }
 
   template <class Z, class S, class Workspace, class Driving, class Repulsion>
   RuleInfo parts(const Z& z, const S& s, Workspace& w, Driving& driving, Repulsion& repulsion) const {
-    w.pairs.measure(estimator.kernel, z);
-    const SolveInfo solve = detail::score_of(estimator, w.pairs, w.estimator, repulsion);
+    w.pairs.measure(detail::kernel_of(estimator), z);
+    const SolveInfo solve = detail::score_of(estimator, w.pairs, z, w.estimator, repulsion);
     repulsion *= -1;
     driving = s;
     return {w.pairs.bandwidth(), detail::mean_norm(repulsion), solve};

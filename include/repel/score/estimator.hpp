@@ -23,7 +23,9 @@
 //
 // If it solves by iteration it may return a SolveInfo (linalg/solver.hpp), which the step's info then shows. Buffers
 // that should outlive a step go into a nested `template <class Scalar> struct Workspace`, the second argument of score.
-// An estimator that is defined away from the particles also has score_at(pairs, workspace, queries, out).
+// An estimator that is defined away from the particles also has score_at(pairs, workspace, queries, out). One that needs
+// the particles themselves takes them after the pairs: score(pairs, points, workspace, out), score_at(pairs, points,
+// workspace, queries, out). A wrapper of another estimator has a member `estimator` in place of a kernel.
 
 namespace repel {
 
@@ -45,24 +47,58 @@ struct FindWorkspace<Policy, Scalar> {
 template <class Policy, class Scalar>
 using WorkspaceOf = typename detail::FindWorkspace<Policy, Scalar>::type;
 
-template <class E>
-using KernelOf = std::remove_cvref_t<decltype(std::declval<E>().kernel)>;
+namespace detail {
 
+/// An estimator's kernel: its own, or that of the estimator it wraps.
 template <class E>
-concept ScoreEstimator = requires(const E& estimator) {
-  requires Kernel<KernelOf<E>>;
+const auto& kernel_of(const E& estimator) {
+  if constexpr (requires { estimator.kernel; })
+    return estimator.kernel;
+  else
+    return kernel_of(estimator.estimator);
 }
-&&requires(const E& estimator, Pairs<KernelOf<E>, double>& pairs, WorkspaceOf<E, double>& workspace,
-           Eigen::MatrixXd& out) {
-  estimator.score(pairs, workspace, out);
-};
 
 template <class E>
-concept OutOfSampleEstimator = ScoreEstimator<E> &&
-    requires(const E& estimator, Pairs<KernelOf<E>, double>& pairs, WorkspaceOf<E, double>& workspace,
-             const Eigen::MatrixXd& queries, Eigen::MatrixXd& out) {
-  estimator.score_at(pairs, workspace, queries, out);
+concept HasKernel = requires(const E& estimator) {
+  estimator.kernel;
+}
+|| requires(const E& estimator) { estimator.estimator.kernel; }
+|| requires(const E& estimator) { estimator.estimator.estimator; };
+
+}  // namespace detail
+
+template <detail::HasKernel E>
+using KernelOf = std::remove_cvref_t<decltype(detail::kernel_of(std::declval<const E&>()))>;
+
+namespace detail {
+
+template <class E, class Pairs, class Points, class Workspace, class Out>
+concept Scores = requires(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, Out& out) {
+  estimator.score(pairs, workspace, out);
+}
+|| requires(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, Out& out) {
+  estimator.score(pairs, points, workspace, out);
 };
+
+template <class E, class Pairs, class Points, class Workspace, class Out>
+concept ScoresAt = requires(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, Out& out) {
+  estimator.score_at(pairs, workspace, points, out);
+}
+|| requires(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, Out& out) {
+  estimator.score_at(pairs, points, workspace, points, out);
+};
+
+}  // namespace detail
+
+template <class E>
+concept ScoreEstimator = detail::HasKernel<E> && Kernel<KernelOf<E>> && detail::Scores < E,
+        Pairs < KernelOf<E>,
+double >, Eigen::MatrixXd, WorkspaceOf<E, double>, Eigen::MatrixXd > ;
+
+template <class E>
+concept OutOfSampleEstimator = ScoreEstimator<E> && detail::ScoresAt < E,
+        Pairs < KernelOf<E>,
+double >, Eigen::MatrixXd, WorkspaceOf<E, double>, Eigen::MatrixXd > ;
 
 namespace detail {
 
@@ -77,18 +113,34 @@ consteval bool assert_estimator() {
 template <class E>
 void validate_estimator(const E& estimator) {
   validate(estimator);
-  validate_kernel(estimator.kernel);
+  validate_kernel(kernel_of(estimator));
 }
 
-/// The estimator's score, and what its solver did if it says so.
-template <class E, class Pairs, class Workspace, class Out>
-SolveInfo score_of(const E& estimator, Pairs& pairs, Workspace& workspace, Out& out) {
-  if constexpr (std::convertible_to<decltype(estimator.score(pairs, workspace, out)), SolveInfo>) {
-    return estimator.score(pairs, workspace, out);
+/// The estimator's score at the points whose pairs these are, and what its solver did if it says so.
+template <class E, class Pairs, class Points, class Workspace, class Out>
+SolveInfo score_of(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, Out& out) {
+  const auto score = [&]() -> decltype(auto) {
+    if constexpr (requires { estimator.score(pairs, points, workspace, out); })
+      return estimator.score(pairs, points, workspace, out);
+    else
+      return estimator.score(pairs, workspace, out);
+  };
+  if constexpr (std::convertible_to<decltype(score()), SolveInfo>) {
+    return score();
   } else {
-    estimator.score(pairs, workspace, out);
+    score();
     return {};
   }
+}
+
+/// The same at other points.
+template <class E, class Pairs, class Points, class Workspace, class Queries, class Out>
+void score_of_at(const E& estimator, Pairs& pairs, const Points& points, Workspace& workspace, const Queries& queries,
+                 Out& out) {
+  if constexpr (requires { estimator.score_at(pairs, points, workspace, queries, out); })
+    estimator.score_at(pairs, points, workspace, queries, out);
+  else
+    estimator.score_at(pairs, workspace, queries, out);
 }
 
 }  // namespace detail
@@ -101,9 +153,10 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
   detail::validate_estimator(estimator);
   Pairs<KernelOf<E>, Scalar> pairs;
   WorkspaceOf<E, Scalar> workspace;
-  pairs.measure(estimator.kernel, detail::checked_points("estimate_score", "X", x));
+  const Matrix<Scalar> points = detail::checked_points("estimate_score", "X", x);
+  pairs.measure(detail::kernel_of(estimator), points);
   Matrix<Scalar> out(x.rows(), x.cols());
-  estimator.score(pairs, workspace, out);
+  detail::score_of(estimator, pairs, points, workspace, out);
   detail::require_finite_result("estimate_score", out, pairs.bandwidth());
   return out;
 }
@@ -125,9 +178,10 @@ Matrix<typename Derived::Scalar> estimate_score(const E& estimator, const Eigen:
     detail::fail("estimate_score", "queries has ", at.rows(), " rows, but must have ", x.rows(), " like X");
   Pairs<KernelOf<E>, Scalar> pairs;
   WorkspaceOf<E, Scalar> workspace;
-  pairs.measure(estimator.kernel, detail::checked_points("estimate_score", "X", x));
+  const Matrix<Scalar> points = detail::checked_points("estimate_score", "X", x);
+  pairs.measure(detail::kernel_of(estimator), points);
   Matrix<Scalar> out(at.rows(), at.cols());
-  estimator.score_at(pairs, workspace, at, out);
+  detail::score_of_at(estimator, pairs, points, workspace, at, out);
   for (Index j = 0; j < out.cols(); ++j)
     if (!out.col(j).allFinite())
       detail::fail("estimate_score", "the score at queries.col(", j,

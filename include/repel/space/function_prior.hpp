@@ -67,9 +67,9 @@ struct ImplicitPrior {
   void add_score(At& at, const F& f, G& g, Workspace& w) const {
     w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, f.cols()));
     at.draw(w.functions.cols(), w.functions);
-    w.pairs.measure(estimator.kernel, w.functions);
+    w.pairs.measure(detail::kernel_of(estimator), w.functions);
     w.score.resize(f.rows(), f.cols());
-    estimator.score_at(w.pairs, w.estimator, f, w.score);
+    detail::score_of_at(estimator, w.pairs, w.functions, w.estimator, f, w.score);
     g += w.score;
   }
 };
