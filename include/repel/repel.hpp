@@ -75,6 +75,7 @@
 #include <repel/pairwise/streaming_median.hpp>
 #include <repel/pairwise/sweep.hpp>
 #include <repel/pairwise/terms.hpp>
+#include <repel/rule/langevin.hpp>
 #include <repel/rule/plain_ensemble.hpp>
 #include <repel/rule/rule.hpp>
 #include <repel/rule/svgd.hpp>
@@ -91,6 +92,7 @@
 #include <repel/score/spectrum.hpp>
 #include <repel/score/ssge.hpp>
 #include <repel/space/any.hpp>
+#include <repel/space/coordinates.hpp>
 #include <repel/space/function_prior.hpp>
 #include <repel/space/function_space.hpp>
 #include <repel/space/space.hpp>

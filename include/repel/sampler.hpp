@@ -10,9 +10,12 @@
 #include <repel/linalg/virial.hpp>
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
+#include <repel/rule/langevin.hpp>
 #include <repel/rule/rule.hpp>
+#include <repel/space/coordinates.hpp>
 #include <repel/space/space.hpp>
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,30 +59,49 @@ struct State {
   Memory memory;   ///< what the optimiser remembers
 };
 
-/// The stepper: a space, an update rule, an optimiser and an annealing schedule. Holds settings (and the user's
-/// target), and buffers whose contents do not outlive a step; everything that changes is in the State. Build it with
-/// weight_space() or function_space().
-template <class SpacePolicy, class UpdateRule, class Optim, class Anneal>
+/// The stepper: a space, an update rule, an optimiser, an annealing schedule and coordinates. Holds settings (and the
+/// user's target), and buffers whose contents do not outlive a step; everything that changes is in the State. Build it
+/// with weight_space() or function_space().
+template <class SpacePolicy, class UpdateRule, class Optim, class Anneal, class Coords = coordinates::AsGiven>
 class Sampler {
+  static constexpr bool as_given = std::same_as<Coords, coordinates::AsGiven>;
+
+  template <class P>
+  struct FramedBuffers {
+    Matrix<typename P::Scalar> z, s, phi, back, work;
+  };
   template <class P>
   struct Buffers {
     typename SpacePolicy::template Buffers<P> space;
     WorkspaceOf<UpdateRule, typename P::Scalar> rule;
     std::vector<detail::VirialSums> virials;
+    std::conditional_t<as_given, Empty, FramedBuffers<P>> framed;
+  };
+  template <class P>
+  struct FindMemory {
+    using type = MemoryOf<Optim, P>;
+  };
+  template <class P>
+  requires(!as_given) struct FindMemory<P> {
+    using type = detail::FramedMemory<MemoryOf<Optim, Matrix<typename P::Scalar>>, typename P::Scalar>;
   };
 
  public:
   template <class P>
-  using StateFor = State<P, MemoryOf<Optim, P>>;
+  using MemoryFor = typename FindMemory<P>::type;
+  template <class P>
+  using StateFor = State<P, MemoryFor<P>>;
 
-  Sampler(SpacePolicy space, UpdateRule rule, Optim optimiser, Anneal annealing)
+  Sampler(SpacePolicy space, UpdateRule rule, Optim optimiser, Anneal annealing, Coords coords = {})
       : space_(std::move(space)),
         rule_(std::move(rule)),
         optimiser_(std::move(optimiser)),
-        annealing_(std::move(annealing)) {
+        annealing_(std::move(annealing)),
+        coordinates_(std::move(coords)) {
     detail::validate(rule_);
     detail::validate(optimiser_);
     detail::validate(annealing_);
+    detail::validate(coordinates_);
   }
 
   /// The state at step 0. Any dense Eigen matrix with a particle per column will do, and the state keeps its type.
@@ -93,8 +115,15 @@ class Sampler {
     P copy = particles;
     detail::require_points(SpacePolicy::name, "particles", copy);
     space_.check();
-    auto memory = optimiser_.init(copy);
-    return StateFor<P>{std::move(copy), 0, std::move(memory)};
+    if constexpr (as_given) {
+      auto memory = optimiser_.init(copy);
+      return StateFor<P>{std::move(copy), 0, std::move(memory)};
+    } else {
+      const Matrix<typename P::Scalar> z = copy;
+      const bool whole = Coords::whole && copy.cols() >= 2 * copy.rows();
+      MemoryFor<P> memory{optimiser_.init(z), {copy.rows(), whole}};
+      return StateFor<P>{std::move(copy), 0, std::move(memory)};
+    }
   }
 
   /// Moves the particles once. If a value is not usable nothing moves, and the info says so; if an exception is thrown
@@ -103,9 +132,9 @@ class Sampler {
   template <class P, class Memory>
   StepInfo step(State<P, Memory>& state) {
     static_assert(
-        std::same_as<Memory, MemoryOf<Optim, P>>,
+        std::same_as<Memory, MemoryFor<P>>,
         "repel: this state was made by a sampler with another optimiser; use the init() of the one that steps "
-        "it, or give both the same optimiser");
+        "it, or give both the same optimiser (and coordinates)");
     auto& [particles, steps, memory] = state;
     require_fit(state);
     const FlushDenormals flush;
@@ -124,11 +153,17 @@ class Sampler {
     info.driving = driving.mean_norm;
     if (!driving.usable) return failed(info, Fault::gradient, force);
 
-    const RuleInfo seen = space_.interact(rule_, buffers.rule, particles, buffers.space);
-    info.bandwidth = seen.bandwidth;
-    info.repulsion = seen.repulsion;
-    info.iterations = seen.solve.iterations;
-    info.residual = seen.solve.residual;
+    if constexpr (as_given)
+      return move(state, info, buffers);
+    else
+      return move_in_frame(state, info, buffers);
+  }
+
+ private:
+  template <class P, class Memory>
+  StepInfo move(State<P, Memory>& state, StepInfo info, Buffers<P>& buffers) {
+    auto& [particles, steps, memory] = state;
+    take(info, space_.interact(rule_, buffers.rule, particles, buffers.space));
     const auto& phi = space_.phi(buffers.space);
     const detail::Survey whole = detail::survey(phi);
     info.direction = whole.mean_norm;
@@ -137,24 +172,70 @@ class Sampler {
     if (static_cast<const void*>(&direction) != static_cast<const void*>(&phi) && !detail::all_usable(direction))
       return failed(info, Fault::direction, direction);
 
-    info.gradients = MatrixView(force);
+    info.gradients = MatrixView(space_.driving_force(buffers.space));
     info.directions = MatrixView(direction);
     optimiser_.update(memory, steps + 1, direction, particles);
+    add_noise(memory, steps + 1, particles);
     ++steps;
     return info;
   }
 
- private:
+  /// The same, but rule and optimiser see the particles in other coordinates (space/coordinates.hpp).
+  template <class P, class Memory>
+  StepInfo move_in_frame(State<P, Memory>& state, StepInfo info, Buffers<P>& buffers) {
+    auto& [particles, steps, memory] = state;
+    auto& force = space_.driving_force(buffers.space);
+    auto& [z, s, phi, back, work] = buffers.framed;
+    if (steps <= coordinates_.until && detail::renews(steps)) detail::renew(particles, force, memory);
+    memory.frame.enter(particles, work, z);
+    memory.frame.pull(force, work, s);
+    phi.resize(z.rows(), z.cols());
+    info.driving = detail::mean_norm(s);
+    take(info, rule_.direction(z, s, buffers.rule, phi));
+    const detail::Survey whole = detail::survey(phi);
+    info.direction = whole.mean_norm;
+    if (!whole.usable) return failed(info, Fault::direction, phi);
+
+    memory.frame.push(phi, work, back);
+    info.gradients = MatrixView(force);
+    info.directions = MatrixView(back);
+    optimiser_.update(memory.inner, steps + 1, phi, z);
+    add_noise(memory.inner, steps + 1, z);
+    memory.frame.leave(z, work, particles);
+    ++steps;
+    return info;
+  }
+
+  static void take(StepInfo& info, const RuleInfo& seen) {
+    info.bandwidth = seen.bandwidth;
+    info.repulsion = seen.repulsion;
+    info.iterations = seen.solve.iterations;
+    info.residual = seen.solve.residual;
+    info.noise = seen.noise;
+  }
+
+  template <class Memory, class Z>
+  void add_noise(const Memory& memory, Index step, Z& z) const {
+    if constexpr (requires { requires UpdateRule::adds_noise; })
+      if (rule_.beta > 0) detail::add_noise(optimiser_, memory, step, rule_.beta, rule_.seed, z);
+  }
+
   template <class State>
   static void require_fit(const State& state) {
     const auto& particles = state.particles;
     if (particles.size() == 0)
       detail::fail(SpacePolicy::name, "state.particles is empty, but must be as init() made it");
-    if constexpr (requires { requires decltype(state.memory)::like_particles; })
-      detail::for_each_field(state.memory, [&](const auto& field) {
-        detail::require_same_shape(SpacePolicy::name, "state.particles", particles, "what the optimiser remembers",
-                                   field);
-      });
+    const auto check = [&](const auto& memory) {
+      if constexpr (requires { requires std::remove_cvref_t<decltype(memory)>::like_particles; })
+        detail::for_each_field(memory, [&](const auto& field) {
+          detail::require_same_shape(SpacePolicy::name, "state.particles", particles, "what the optimiser remembers",
+                                     field);
+        });
+    };
+    if constexpr (as_given)
+      check(state.memory);
+    else
+      check(state.memory.inner);
   }
 
   template <class Values>
@@ -171,18 +252,19 @@ class Sampler {
   UpdateRule rule_;
   Optim optimiser_;
   Anneal annealing_;
+  Coords coordinates_;
   detail::Scratch scratch_;
 };
 
 namespace detail {
 
-template <class SpacePolicy, class UpdateRule, class Optim, class Anneal>
-auto make_sampler(SpacePolicy space, UpdateRule rule, Optim optimiser, Anneal annealing) {
+template <class SpacePolicy, class UpdateRule, class Optim, class Anneal, class Coords = coordinates::AsGiven>
+auto make_sampler(SpacePolicy space, UpdateRule rule, Optim optimiser, Anneal annealing, Coords coords = {}) {
   static_assert(assert_rule<UpdateRule>());
   static_assert(assert_optimiser<Optim>());
   static_assert(Annealing<Anneal>, "repel: annealing must be callable with a step and return the factor, a double");
-  return Sampler<SpacePolicy, UpdateRule, Optim, Anneal>(std::move(space), std::move(rule), std::move(optimiser),
-                                                         std::move(annealing));
+  return Sampler<SpacePolicy, UpdateRule, Optim, Anneal, Coords>(
+      std::move(space), std::move(rule), std::move(optimiser), std::move(annealing), std::move(coords));
 }
 
 }  // namespace detail

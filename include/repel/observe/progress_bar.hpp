@@ -64,7 +64,8 @@ class ProgressBar {
   void on_finish(const Report& report) {
     if (terminal_ || shown_ || !report.finished())
       print(report.steps, report.seconds, std::string("in ").append(duration(report.seconds)), "\n");
-    if (!report.finished() || !report.caution.empty()) std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
+    if (!report.finished() || !report.caution.empty())
+      std::fprintf(out_, "%s%s\n", prefix().c_str(), report.message.c_str());
     std::fflush(out_);
   }
 

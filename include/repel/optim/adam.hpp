@@ -25,6 +25,10 @@ struct Adam {
   struct Memory {
     static constexpr bool like_particles = true;
     P mean, square;  ///< running averages of Φ and of Φ²
+    void change_frame(const auto& linear, const auto& squares) {
+      linear(mean);
+      squares(square);
+    }
     auto fields() { return std::tie(mean, square); }
     auto fields() const { return std::tie(mean, square); }
   };
@@ -51,6 +55,16 @@ struct Adam {
       square = b2 * square + one_b2 * direction.square();
       moved += rate * mean / (square.sqrt() * correction + eps);
     });
+  }
+
+  template <class P>
+  void step_sizes(const Memory<P>& memory, Index step, Index first, Index count, double factor,
+                  typename P::Scalar* out) const {
+    using Scalar = typename P::Scalar;
+    const auto correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
+    detail::array_at(out, count) =
+        static_cast<Scalar>(factor * learning_rate) /
+        (detail::entries(memory.square, first, count).sqrt() * correction + detail::positive_epsilon<Scalar>(epsilon));
   }
 };
 

@@ -43,6 +43,11 @@ struct Clipped {
       detail::update_scaled(inner, factor, memory, step, phi, particles);
   }
 
+  template <class Memory, class Scalar>
+  void step_sizes(const Memory& memory, Index step, Index first, Index count, double factor, Scalar* out) const {
+    inner.step_sizes(memory, step, first, count, factor, out);
+  }
+
  private:
   template <class P>
   struct Buffers {

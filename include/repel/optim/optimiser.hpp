@@ -20,6 +20,11 @@
 //       particles.array() += learning_rate * phi.array().sign();                           // step counts from 1
 //     }
 //   };
+//
+// Two optional members serve others: step_sizes(memory, step, first, count, factor, out) writes what a direction is
+// multiplied by in entries first … first + count of the matrix, with a factor on the learning rate (for Langevin noise);
+// change_frame(linear, squares) of a memory applies linear(m) to its matrices that are sums of directions, and
+// squares(m) to those of their squares, when coordinates change (space/coordinates.hpp).
 
 namespace repel {
 
@@ -53,6 +58,7 @@ template <class P>
 struct SquareMemory {
   static constexpr bool like_particles = true;  ///< all matrices have the particles' shape
   P square;
+  void change_frame(const auto&, const auto& squares) { squares(square); }
   auto fields() { return std::tie(square); }
   auto fields() const { return std::tie(square); }
 };

@@ -142,6 +142,11 @@ struct Scheduled {
                    ", but must be finite and at least 0");
     detail::update_scaled(inner, factor * own, memory, step, phi, particles);
   }
+
+  template <class Memory, class Scalar>
+  void step_sizes(const Memory& memory, Index step, Index first, Index count, double factor, Scalar* out) const {
+    inner.step_sizes(memory, step, first, count, factor * schedule(step - 1), out);
+  }
 };
 template <class Optim, class Sched>
 Scheduled(Optim, Sched) -> Scheduled<Optim, Sched>;

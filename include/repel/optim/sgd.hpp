@@ -22,6 +22,7 @@ struct Sgd {
   struct Memory {
     static constexpr bool like_particles = true;
     P velocity;
+    void change_frame(const auto& linear, const auto&) { linear(velocity); }
     auto fields() { return std::tie(velocity); }
     auto fields() const { return std::tie(velocity); }
   };
@@ -48,6 +49,12 @@ struct Sgd {
       else
         moved += rate * velocity;
     });
+  }
+
+  /// With momentum a direction moves the particles by its learning rate / (1 − momentum) in the end.
+  template <class P>
+  void step_sizes(const Memory<P>&, Index, Index, Index count, double factor, typename P::Scalar* out) const {
+    detail::array_at(out, count) = static_cast<typename P::Scalar>(factor * learning_rate / (1 - momentum));
   }
 };
 

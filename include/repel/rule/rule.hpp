@@ -25,6 +25,7 @@ struct RuleInfo {
   double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
   double repulsion = 0;  ///< mean over particles of the norm of the repulsive part of Φ
   SolveInfo solve{};     ///< what an iterative solver did
+  double noise = 0;      ///< β: noise of variance 2 β ε is to be added to a move of step size ε (rule/langevin.hpp)
 };
 
 template <class R>

@@ -118,6 +118,10 @@ class FunctionSpace {
         SplitRule<R> || views_outputs,
         "repel::function_space: with a view the rule must give driving force and repulsion apart, by a member "
         "parts(z, s, workspace, driving, repulsion); see rule/rule.hpp");
+    static_assert(
+        !requires { requires R::adds_noise; },
+        "repel::function_space: Langevin noise is for weight_space: a step here is taken in the weights, of "
+        "which there are more than outputs, so that noise would not be that of the outputs' posterior");
     const FunctionLayout layout = layout_of(model_);
     const Index m = b.outputs.rows(), n = b.outputs.cols();
     b.phi.resize(m, n);

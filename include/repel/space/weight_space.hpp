@@ -130,10 +130,21 @@ PerParticle<std::unwrap_ref_decay_t<F>> per_particle(F&& f) {
 ///   rule        Wgd{…}, Svgd{…}, PlainEnsemble{}
 ///   optimiser   Adam{…}, Sgd{…}, AdaGrad{…}, RmsProp{…}
 ///   annealing   a factor on the driving force per step (anneal.hpp); none by default
-template <class T, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant>
-auto weight_space(T&& target, UpdateRule rule, Optim optimiser = {}, Anneal annealing = {}) {
+///   coords      the coordinates in which particles interact and move (space/coordinates.hpp); as given by default
+template <class T, class UpdateRule, class Optim = Adam, class Anneal = anneal::Constant,
+          class Coords = coordinates::AsGiven>
+requires(!Coordinates<Anneal>) auto weight_space(T&& target, UpdateRule rule, Optim optimiser = {},
+                                                 Anneal annealing = {}, Coords coords = {}) {
+  static_assert(Coordinates<Coords>,
+                "repel::weight_space: coordinates are expected here: coordinates::AsGiven{}, "
+                "Standardised{} or Whitened{}");
   return detail::make_sampler(WeightSpace<std::unwrap_ref_decay_t<T>>(std::forward<T>(target)), std::move(rule),
-                              std::move(optimiser), std::move(annealing));
+                              std::move(optimiser), std::move(annealing), std::move(coords));
+}
+template <class T, class UpdateRule, class Optim, Coordinates Coords>
+auto weight_space(T&& target, UpdateRule rule, Optim optimiser, Coords coords) {
+  return weight_space(std::forward<T>(target), std::move(rule), std::move(optimiser), anneal::Constant{},
+                      std::move(coords));
 }
 
 }  // namespace repel
