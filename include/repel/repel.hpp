@@ -81,6 +81,7 @@
 #include <repel/rule/svgd.hpp>
 #include <repel/rule/wgd.hpp>
 #include <repel/run.hpp>
+#include <repel/sample.hpp>
 #include <repel/sampler.hpp>
 #include <repel/score/blob.hpp>
 #include <repel/score/calibrated.hpp>

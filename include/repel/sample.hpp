@@ -1,0 +1,265 @@
+#pragma once
+
+#include <repel/core/check.hpp>
+#include <repel/core/random.hpp>
+#include <repel/diagnostics/ksd.hpp>
+#include <repel/optim/clipped.hpp>
+#include <repel/optim/schedule.hpp>
+#include <repel/optim/sgd.hpp>
+#include <repel/rule/langevin.hpp>
+#include <repel/rule/svgd.hpp>
+#include <repel/run.hpp>
+#include <repel/sample/arrival.hpp>
+#include <repel/sample/ledger.hpp>
+#include <repel/sample/moments.hpp>
+#include <repel/sample/strays.hpp>
+#include <repel/space/coordinates.hpp>
+#include <repel/space/weight_space.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+// A sample of a posterior in one call, with the choices made:
+//
+//   auto result = repel::sample(grad_log_posterior, 10, repel::SampleOptions{.particles = 100, .seed = 1});
+//   std::cout << result.report.message << '\n';
+//   Eigen::MatrixXd draws = result.particles;                    // 10×100
+//
+// What it does:
+//   1. start     N(0, 1) in every coordinate, or the user's matrix
+//   2. arrive    every particle climbs by itself (sample/arrival.hpp); those that end where the posterior has no mass
+//                start again among the others (sample/strays.hpp), also at a quarter and at half of the run
+//   3. sample    SVGD with Langevin noise (SPOS, β = ½) and a wide kernel, h = the median, in whitened coordinates,
+//                Euler steps of 0.2 falling to 0.05, each held to √d
+//   4. correct   means and covariances by Stein's identities, where these can be trusted (sample/moments.hpp)
+//   5. judge     see SampleReport
+//
+// The target is that of weight_space: target(w, g) writes ∇ log p of each column, for any number of columns.
+
+namespace repel {
+
+struct SampleOptions {
+  Index particles = 100;
+  std::uint64_t seed = 1;
+  Index gradients = 450000;                   ///< at most so many evaluations of ∇ log p of one particle
+  std::optional<Eigen::MatrixXd> start = {};  ///< d×n, in place of particles and of draws from N(0, 1)
+};
+
+/// What came of it. `trusted` is false if anything below speaks against the sample, and the message says what. What it
+/// cannot see: a mode that no particle has found; how much mass each of several separate modes has; a gradient that
+/// belongs to another posterior than the one meant.
+struct SampleReport {
+  bool trusted = false;
+  std::string message;           ///< the verdict, what it rests on and what to do, in sentences
+  double temperature = 0;        ///< T over the last quarter of the run, before corrections: 1 for a sample
+  Eigen::VectorXd temperatures;  ///< and of each coordinate
+  double ksd_p_value = 0;        ///< of the particles returned (diagnostics/ksd.hpp), in whitened coordinates
+  Index arrived = 0;             ///< particles that found a flat place from their start
+  Index strays = 0;              ///< that were found where the posterior has no mass, and moved
+  Index late_strays = 0;         ///< of these, in the middle of the run
+  Index corrected = 0;           ///< coordinates whose moments Stein's identities corrected
+  Index gradients = 0;           ///< evaluations of ∇ log p of one particle
+  double seconds = 0;
+  Report run;  ///< of the steps
+};
+
+struct Sample {
+  Eigen::MatrixXd particles;  ///< d×n
+  SampleReport report;
+};
+
+namespace detail {
+
+/// A sampler that gathers strays at two of its steps, and keeps a ledger.
+template <class Sampler, class Target>
+struct StagedSampler {
+  Sampler& sampler;
+  CountedTarget<Target>& target;
+  Ledger& ledger;
+  SampleReport& report;
+  Index steps;
+  std::uint64_t seed;
+  Matrix<double> before{};
+
+  template <class State>
+  StepInfo step(State& state) {
+    if (state.step > 0 && (state.step == steps / 4 || state.step == steps / 2)) {
+      const Index found =
+          gather_strays(target, state.particles, stream_seed(seed, 3, static_cast<std::uint64_t>(state.step)));
+      report.strays += found;
+      report.late_strays += found;
+    }
+    before = state.particles;
+    const Index at = state.step;
+    const StepInfo info = sampler.step(state);
+    if (info.finite) ledger.add(at, before, info.gradients);
+    return info;
+  }
+};
+
+/// Draws from N(0, 1); those whose gradient is not finite are halved until it is.
+template <class Target>
+void start_at_random(CountedTarget<Target>& target, std::uint64_t seed, Matrix<double>& x, Matrix<double>& s) {
+  for (Index j = 0; j < x.cols(); ++j) {
+    Random random(stream_seed(seed, 1, static_cast<std::uint64_t>(j)));
+    for (Index k = 0; k < x.rows(); ++k) x(k, j) = random.normal();
+  }
+  for (int round = 0; round < 40; ++round) {
+    target(x, s);
+    if (all_usable(s)) return;
+    for (Index j = 0; j < x.cols(); ++j)
+      if (!all_usable(s.col(j))) x.col(j) /= 2;
+  }
+}
+
+/// What speaks against the sample, and the whole verdict.
+inline void judge(const Ledger& ledger, const Matrix<double>& x, SampleReport& report) {
+  const Index d = ledger.dim(), n = x.cols();
+  std::string against;
+  const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : "; ").append(what); };
+  if (report.run.stop == Report::Stop::by_observer) object("it was stopped early");
+  if (!report.run.last.finite) object(report.run.message);
+  report.temperatures = Eigen::VectorXd::Zero(d);
+  if (ledger.full()) {
+    double worst_t = 0, worst_move = 0, worst_spread = 0;
+    Index t_at = 0, move_at = 0, spread_at = 0;
+    for (Index k = 0; k < d; ++k) {
+      const auto t = ledger.temperature(k), mean = ledger.mean(k), variance = ledger.variance(k);
+      report.temperatures(k) = t.late;  // with the smaller steps
+      const double off = std::abs(t.late - 1) - 4 * t.error, sd = std::sqrt(std::max(variance.mean, 1e-300)),
+                   move = std::abs(mean.change) / sd, spread = std::abs(variance.change) / (2 * variance.mean);
+      if (!(off <= worst_t)) worst_t = off, t_at = k;
+      if (!(move <= worst_move)) worst_move = move, move_at = k;
+      if (!(spread <= worst_spread)) worst_spread = spread, spread_at = k;
+    }
+    report.temperature = report.temperatures.mean();
+    // Over eighths of a long run at equilibrium, means of 100 particles move by hundredths of a standard deviation.
+    const double draws = 1 / std::sqrt(static_cast<double>(n));
+    if (!(worst_t <= 0.15))
+      object(concat("coordinate ", t_at, " has the temperature ", rounded(report.temperatures(t_at)),
+                    " where a sample of the posterior has 1",
+                    report.temperatures(t_at) < 0 ? " (is the sign of its gradient right?)" : ""));
+    if (!(worst_move <= 0.15 + 2 * draws))
+      object(concat("the mean of coordinate ", move_at, " still moved by ", rounded(worst_move),
+                    " standard deviations in the second half"));
+    if (!(worst_spread <= 0.15 + 2 * draws))
+      object(concat("the spread of coordinate ", spread_at, " still changed by ", rounded(100 * worst_spread),
+                    " % in the second half"));
+  } else if (report.run.last.finite) {
+    object("there were too few steps to judge it");
+  }
+  if (2 * report.arrived < n)
+    object(concat("only ", report.arrived, " of ", n,
+                  " particles found a place where the density is flat on its own scale"));
+  if (20 * report.late_strays > n) object(concat(report.late_strays, " particles strayed in the middle of the run"));
+  if (!(report.ksd_p_value >= 0.001))
+    object(concat("the kernelised Stein discrepancy rejects it (p = ", rounded(report.ksd_p_value), ")"));
+  report.trusted = against.empty();
+  report.message =
+      report.trusted
+          ? concat("a sample of the posterior, as far as can be seen: temperature ", rounded(report.temperature),
+                   " (1 for exact draws), nothing moves, the Stein discrepancy finds nothing (p = ",
+                   rounded(report.ksd_p_value), ")")
+          : concat("not to be trusted: ", against,
+                   "; more gradients, more particles, a start closer by or another parametrisation may help, and "
+                   "docs/calibration.md says what the figures mean");
+  if (report.strays > 0)
+    report.message.append(concat("; ", report.strays, " particles were moved from places without mass"));
+}
+
+}  // namespace detail
+
+/// Particles that are a sample of the posterior, and a report that says whether they are.
+template <class Target, class... Observers>
+Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}, Observers&&... observers) {
+  using Mat = Matrix<double>;
+  static_assert(
+      repel::Target<std::remove_reference_t<Target>, Mat>,
+      "repel::sample: the target must be callable as target(w, g), where w is a d x n matrix of particles "
+      "(const, double) and g the d x n matrix that receives the gradient of the log posterior; for a function "
+      "of a single particle use repel::per_particle(f)");
+  if (dim < 1) detail::fail("sample", "dim is ", dim, ", but must be at least 1");
+  if (options.start) {
+    detail::require_points("sample", "options.start", *options.start);
+    if (options.start->rows() != dim)
+      detail::fail("sample", "options.start has ", options.start->rows(), " rows, but must have ", dim, " like dim");
+  }
+  const Index n = options.start ? options.start->cols() : options.particles;
+  if (n < 4) detail::fail("sample", "particles is ", n, ", but must be at least 4");
+  if (options.gradients < 500 * n)
+    detail::fail("sample", "gradients is ", options.gradients, ", but must be at least 500 for each of ", n,
+                 " particles");
+
+  const auto begun = std::chrono::steady_clock::now();
+  Sample out;
+  SampleReport& report = out.report;
+  std::remove_reference_t<Target>& reference = user_target;
+  detail::CountedTarget<std::remove_reference_t<Target>> target(reference);
+  const FlushDenormals flush;
+  Mat x(dim, n), s(dim, n);
+  target.begin_step(0);
+  if (options.start) {
+    x = *options.start;
+    target(x, s);
+  } else {
+    detail::start_at_random(target, options.seed, x, s);
+  }
+  if (!detail::all_usable(s))
+    detail::fail("sample", "the gradient of the log posterior is not finite at particle ",
+                 detail::first_unusable_column(s), " of the start, but must be; options.start can give a better one");
+
+  report.arrived = detail::arrive(target, x, s, std::min<Index>(300, options.gradients / (4 * n)));
+  report.strays = detail::gather_strays(target, x, stream_seed(options.seed, 2));
+
+  // What is left, less what the later stages take: two more looks for strays, and the correction.
+  constexpr Index corrections = 40;
+  const Index steps = std::max<Index>(100, (options.gradients - target.count()) / n - corrections - 150);
+  const double wide = std::log(static_cast<double>(n) + 1);
+  auto sampler = weight_space(std::ref(target),
+                              Langevin{Svgd{Rbf{Scaled{MedianBandwidth{}, wide}}}, 0.5, stream_seed(options.seed, 4)},
+                              Scheduled{Clipped{Sgd{.learning_rate = 0.2}, std::sqrt(static_cast<double>(dim))},
+                                        schedule::Cosine{.steps = steps, .last = 0.25}},
+                              coordinates::Whitened{.until = steps * 4 / 5});
+  auto state = sampler.init(x);
+  detail::Ledger ledger(dim, steps / 2, steps);
+  detail::StagedSampler<decltype(sampler), std::remove_reference_t<Target>> staged{sampler, target, ledger,
+                                                                                   report,  steps,  options.seed};
+  report.run = run(staged, state, steps, std::forward<Observers>(observers)...);
+
+  // The correction, in the last coordinates of the run.
+  const auto& frame = state.memory.frame;
+  Mat work, z, pulled, moved = state.particles;
+  const auto look = [&] {
+    target(moved, s);
+    frame.enter(moved, work, z);
+    frame.pull(s, work, pulled);
+    return detail::all_usable(s) && detail::all_usable(z);
+  };
+  if (report.run.finished() && look()) {
+    const detail::MomentCorrection correction(z, pulled);
+    bool sound = correction.useful();
+    for (Index i = 0; i < corrections && sound; ++i) {
+      z += 0.3 * correction.direction(z, pulled);
+      frame.leave(z, work, moved);
+      sound = look();
+    }
+    if (sound) {
+      state.particles = moved;
+      report.corrected = correction.corrected();
+    }
+  }
+  moved = state.particles;
+  if (look()) report.ksd_p_value = diagnostics::ksd_test(z, pulled, diagnostics::KsdTest{.seed = options.seed}).p_value;
+  detail::judge(ledger, state.particles, report);
+  report.gradients = target.count();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  out.particles = std::move(state.particles);
+  return out;
+}
+
+}  // namespace repel
