@@ -72,6 +72,25 @@ void check_settled(const Eigen::MatrixXd& particles) {
   }
 }
 
+/// Calibration, noise and coordinates, which are renewed (and may allocate) up to step 2 only.
+void check_calibrated(const Eigen::MatrixXd& particles) {
+  using namespace repel;
+  const Adam adam;
+  check("Calibrated total", Wgd{Calibrated{Kde{}}}, adam, particles);
+  check("Calibrated coordinates", Wgd{Calibrated{Sge{}, Calibration::coordinates}}, adam, particles);
+  check("Calibrated shrunk", Wgd{Calibrated{Kde{}, Calibration::shrunk}}, adam, particles);
+  if (particles.cols() > particles.rows())
+    check("Calibrated full", Wgd{Calibrated{Kde{}, Calibration::full}}, adam, particles);
+  check("Langevin", Langevin{Svgd{}, 0.1, 1}, Scheduled{Clipped{Sgd{}, 1.0}, schedule::Cosine{.steps = 100}},
+        particles);
+  const auto framed = [&](const char* name, auto coords) {
+    check_steps(name, weight_space([](const auto& w, auto& g) { g = -w; }, Langevin{Svgd{}, 0.1, 1}, adam, coords),
+                particles);
+  };
+  framed("Standardised", coordinates::Standardised{.until = 2});
+  framed("Whitened", coordinates::Whitened{.until = 2});
+}
+
 /// Networks, in weight space, in function space with all that can be chosen there, and under HMC.
 void check_networks() {
   using namespace repel;
@@ -112,6 +131,8 @@ int main() {
     check("Sge of Ard", Wgd{Sge{Ard{}}}, Adam{}, x);
     check("HeatBandwidth", Svgd{Rbf{Scaled{HeatBandwidth{2}, 0.5}}}, Adam{}, x);
     check_settled(x);
+    check_calibrated(repel::normal(4, 30, 5));
+    check_calibrated(repel::normal(40, 30, 5));
   }
   check("Svgd in float", Svgd{Rbf{}}, Adam{}, normal<float>(20, 30, 1));
   check("Kde with fixed rows", Wgd{Kde{}}, Adam{}, Eigen::Matrix<double, 2, Eigen::Dynamic>(normal(2, 30, 1)));

@@ -35,7 +35,7 @@
 //   2. arrive    every particle climbs by itself (sample/arrival.hpp); those that end where the posterior has no mass
 //                start again among the others (sample/strays.hpp), also at a quarter and at half of the run
 //   3. sample    SVGD with Langevin noise (SPOS, β = ½) and a wide kernel, h = the median, in whitened coordinates,
-//                Euler steps of 0.2 falling to 0.05, each held to √d
+//                Euler steps of 0.2 falling to 0.01, each held to √d
 //   4. correct   means and covariances by Stein's identities, where these can be trusted (sample/moments.hpp)
 //   5. judge     see SampleReport
 //
@@ -57,7 +57,7 @@ struct SampleReport {
   bool trusted = false;
   std::string message;           ///< the verdict, what it rests on and what to do, in sentences
   double temperature = 0;        ///< T over the last quarter of the run, before corrections: 1 for a sample
-  Eigen::VectorXd temperatures;  ///< and of each coordinate
+  Eigen::VectorXd temperatures;  ///< and of each whitened coordinate (space/coordinates.hpp)
   double ksd_p_value = 0;        ///< of the particles returned (diagnostics/ksd.hpp), in whitened coordinates
   Index arrived = 0;             ///< particles that found a flat place from their start
   Index strays = 0;              ///< that were found where the posterior has no mass, and moved
@@ -75,29 +75,39 @@ struct Sample {
 
 namespace detail {
 
+inline constexpr Index kStrayGradients = 75;  ///< for each particle, when strays are looked for in the middle of a run
+
 /// A sampler that gathers strays at two of its steps, and keeps a ledger.
 template <class Sampler, class Target>
 struct StagedSampler {
   Sampler& sampler;
   CountedTarget<Target>& target;
-  Ledger& ledger;
+  Ledger<double>& ledger;
   SampleReport& report;
   Index steps;
   std::uint64_t seed;
-  Matrix<double> before{};
+  Matrix<double> before{}, work{}, z{}, s{}, pulled{};
 
   template <class State>
   StepInfo step(State& state) {
     if (state.step > 0 && (state.step == steps / 4 || state.step == steps / 2)) {
       const Index found =
-          gather_strays(target, state.particles, stream_seed(seed, 3, static_cast<std::uint64_t>(state.step)));
+          gather_strays(target, state.particles, stream_seed(seed, 3, static_cast<std::uint64_t>(state.step)),
+                        kStrayGradients * state.particles.cols());
       report.strays += found;
       report.late_strays += found;
     }
-    before = state.particles;
     const Index at = state.step;
+    if (ledger.wants(at)) before = state.particles;
     const StepInfo info = sampler.step(state);
-    if (info.finite) ledger.add(at, before, info.gradients);
+    if (info.finite && ledger.wants(at)) {
+      s.resize(before.rows(), before.cols());
+      for (Index j = 0; j < s.cols(); ++j)
+        for (Index k = 0; k < s.rows(); ++k) s(k, j) = info.gradients(k, j);
+      state.memory.frame.enter(before, work, z);
+      state.memory.frame.pull(s, work, pulled);
+      ledger.add(at, before, z, pulled);
+    }
     return info;
   }
 };
@@ -118,7 +128,8 @@ void start_at_random(CountedTarget<Target>& target, std::uint64_t seed, Matrix<d
 }
 
 /// What speaks against the sample, and the whole verdict.
-inline void judge(const Ledger& ledger, const Matrix<double>& x, SampleReport& report) {
+template <class Scalar>
+void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& report) {
   const Index d = ledger.dim(), n = x.cols();
   std::string against;
   const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : "; ").append(what); };
@@ -141,7 +152,7 @@ inline void judge(const Ledger& ledger, const Matrix<double>& x, SampleReport& r
     // Over eighths of a long run at equilibrium, means of 100 particles move by hundredths of a standard deviation.
     const double draws = 1 / std::sqrt(static_cast<double>(n));
     if (!(worst_t <= 0.15))
-      object(concat("coordinate ", t_at, " has the temperature ", rounded(report.temperatures(t_at)),
+      object(concat("coordinate ", t_at, " (whitened) has the temperature ", rounded(report.temperatures(t_at)),
                     " where a sample of the posterior has 1",
                     report.temperatures(t_at) < 0 ? " (is the sign of its gradient right?)" : ""));
     if (!(worst_move <= 0.15 + 2 * draws))
@@ -191,8 +202,8 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
   }
   const Index n = options.start ? options.start->cols() : options.particles;
   if (n < 4) detail::fail("sample", "particles is ", n, ", but must be at least 4");
-  if (options.gradients < 500 * n)
-    detail::fail("sample", "gradients is ", options.gradients, ", but must be at least 500 for each of ", n,
+  if (options.gradients < 1000 * n)
+    detail::fail("sample", "gradients is ", options.gradients, ", but must be at least 1000 for each of ", n,
                  " particles");
 
   const auto begun = std::chrono::steady_clock::now();
@@ -213,20 +224,20 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
     detail::fail("sample", "the gradient of the log posterior is not finite at particle ",
                  detail::first_unusable_column(s), " of the start, but must be; options.start can give a better one");
 
-  report.arrived = detail::arrive(target, x, s, std::min<Index>(300, options.gradients / (4 * n)));
-  report.strays = detail::gather_strays(target, x, stream_seed(options.seed, 2));
+  report.arrived = detail::arrive(target, x, s, std::min<Index>(300, options.gradients / (8 * n)));
+  report.strays = detail::gather_strays(target, x, stream_seed(options.seed, 2), 150 * n);
 
   // What is left, less what the later stages take: two more looks for strays, and the correction.
   constexpr Index corrections = 40;
-  const Index steps = std::max<Index>(100, (options.gradients - target.count()) / n - corrections - 150);
+  const Index steps = (options.gradients - target.count()) / n - corrections - 2 * detail::kStrayGradients - 2;
   const double wide = std::log(static_cast<double>(n) + 1);
   auto sampler = weight_space(std::ref(target),
                               Langevin{Svgd{Rbf{Scaled{MedianBandwidth{}, wide}}}, 0.5, stream_seed(options.seed, 4)},
                               Scheduled{Clipped{Sgd{.learning_rate = 0.2}, std::sqrt(static_cast<double>(dim))},
-                                        schedule::Cosine{.steps = steps, .last = 0.25}},
+                                        schedule::Cosine{.steps = steps, .last = 0.05}},
                               coordinates::Whitened{.until = steps * 4 / 5});
   auto state = sampler.init(x);
-  detail::Ledger ledger(dim, steps / 2, steps);
+  detail::Ledger<double> ledger(dim, steps / 2, steps);
   detail::StagedSampler<decltype(sampler), std::remove_reference_t<Target>> staged{sampler, target, ledger,
                                                                                    report,  steps,  options.seed};
   report.run = run(staged, state, steps, std::forward<Observers>(observers)...);
@@ -241,7 +252,7 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
     return detail::all_usable(s) && detail::all_usable(z);
   };
   if (report.run.finished() && look()) {
-    const detail::MomentCorrection correction(z, pulled);
+    const detail::MomentCorrection<double> correction(z, pulled);
     bool sound = correction.useful();
     for (Index i = 0; i < corrections && sound; ++i) {
       z += 0.3 * correction.direction(z, pulled);

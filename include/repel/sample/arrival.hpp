@@ -38,18 +38,20 @@ class CountedTarget {
   Index count_ = 0;
 };
 
-/// One particle on its way: where it is, its history of (Δx, −Δs), and the point it tries next.
+/// One particle on its way: where it is, its history of (Δx, −Δs), and the point it tries next. A template, like all
+/// that only sample() needs, so that programs without it need not compile it.
+template <class Scalar>
 class Climber {
  public:
-  Climber(Vector<double> x, Vector<double> s) : x_(std::move(x)), s_(std::move(s)) { choose_direction(); }
+  Climber(Vector<Scalar> x, Vector<Scalar> s) : x_(std::move(x)), s_(std::move(s)) { choose_direction(); }
 
   bool done() const { return done_; }
   bool arrived() const { return arrived_; }
-  const Vector<double>& place() const { return x_; }
-  Vector<double> trial() const { return x_ + length_ * direction_; }
+  const Vector<Scalar>& place() const { return x_; }
+  Vector<Scalar> trial() const { return x_ + length_ * direction_; }
 
   /// Takes the gradient at trial(). A step is accepted if the slope along it has fallen, but not turned by more than half.
-  void take(const Vector<double>& s) {
+  void take(const Vector<Scalar>& s) {
     constexpr int most_tries = 15, most_doublings = 3;
     const bool finite = s.allFinite();
     const double slope = finite ? s.dot(direction_) : -std::numeric_limits<double>::infinity();
@@ -66,7 +68,7 @@ class Climber {
       return;
     }
     if (!finite) return void(done_ = true);
-    const Vector<double> step = length_ * direction_, change = s_ - s;
+    const Vector<Scalar> step = length_ * direction_, change = s_ - s;
     if (step.dot(change) > 1e-10 * step.norm() * change.norm()) {
       if (steps_.size() == kMemory) {
         steps_.erase(steps_.begin());
@@ -85,7 +87,7 @@ class Climber {
 
   /// H s by the two-loop recursion, H the estimate of the inverse of −∇² log p.
   void choose_direction() {
-    Vector<double> q = s_;
+    Vector<Scalar> q = s_;
     std::vector<double> weights(steps_.size());
     for (std::size_t i = steps_.size(); i-- > 0;) {
       weights[i] = steps_[i].dot(q) / steps_[i].dot(changes_[i]);
@@ -96,6 +98,7 @@ class Climber {
     for (std::size_t i = 0; i < steps_.size(); ++i)
       q += steps_[i] * (weights[i] - changes_[i].dot(q) / steps_[i].dot(changes_[i]));
     slope_ = s_.dot(q);
+    if (s_.isZero(0)) return void(arrived_ = done_ = true);  // at a mode, to the last digit
     if (!(slope_ > 0) || !q.allFinite()) {
       if (steps_.empty()) return void(done_ = true);
       steps_.clear();
@@ -111,8 +114,8 @@ class Climber {
     tries_ = 0;
   }
 
-  Vector<double> x_, s_, direction_;
-  std::vector<Vector<double>> steps_, changes_;
+  Vector<Scalar> x_, s_, direction_;
+  std::vector<Vector<Scalar>> steps_, changes_;
   double slope_ = 0, length_ = 1, below_ = 0, above_ = 0;
   int tries_ = 0;
   bool done_ = false, arrived_ = false;
@@ -121,7 +124,7 @@ class Climber {
 /// Lets all particles climb, at most `most` gradients each; returns how many arrived.
 template <class Target>
 Index arrive(CountedTarget<Target>& target, Matrix<double>& x, const Matrix<double>& s, Index most) {
-  std::vector<Climber> climbers;
+  std::vector<Climber<double>> climbers;
   for (Index j = 0; j < x.cols(); ++j) climbers.emplace_back(x.col(j), s.col(j));
   std::vector<std::size_t> active;
   Matrix<double> trials, gradients;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <repel/core/matrix_view.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
@@ -8,27 +7,23 @@
 
 namespace repel::detail {
 
-/// What happens to each coordinate in the second half of a run, in eight parts of equal length: mean, variance and T_k.
+/// What happens to each coordinate in the second half of a run, in eight parts of equal length: mean and variance of x,
+/// and T_k in whitened coordinates z, where its noise is that of a normal density whatever the correlations.
+template <class Scalar>
 class Ledger {
  public:
-  Ledger(Index d, Index first, Index last) : first_(first), last_(last), sums_(Matrix<double>::Zero(3 * d, kParts)) {}
+  Ledger(Index d, Index first, Index last) : first_(first), last_(last), sums_(Matrix<Scalar>::Zero(3 * d, kParts)) {}
 
-  /// The particles of a step before it moved them, and the gradients there.
-  void add(Index step, const Matrix<double>& x, const MatrixView& s) {
-    if (step < first_ || step >= last_ || s.empty()) return;
-    const Index part = (step - first_) * kParts / std::max<Index>(1, last_ - first_), d = x.rows(), n = x.cols();
-    const double rest = static_cast<double>(n - 1);
+  bool wants(Index step) const { return step >= first_ && step < last_ && step % 4 == 0; }
+
+  void add(Index step, const Matrix<Scalar>& x, const Matrix<Scalar>& z, const Matrix<Scalar>& s) {
+    const Index part = (step - first_) * kParts / (last_ - first_), d = x.rows();
+    const double rest = static_cast<double>(x.cols() - 1);
     for (Index k = 0; k < d; ++k) {
-      const double mean = x.row(k).mean();
-      double square = 0, virial = 0;
-      for (Index j = 0; j < n; ++j) {
-        const double c = x(k, j) - mean;
-        square += c * c;
-        virial -= c * s(k, j);
-      }
+      const double mean = x.row(k).mean(), mean_z = z.row(k).mean();
       sums_(k, part) += mean;
-      sums_(d + k, part) += square / rest;
-      sums_(2 * d + k, part) += virial / rest;
+      sums_(d + k, part) += (x.row(k).array() - mean).square().sum() / rest;
+      sums_(2 * d + k, part) -= ((z.row(k).array() - mean_z) * s.row(k).array()).sum() / rest;
     }
     ++counts_[part];
   }
@@ -63,7 +58,7 @@ class Ledger {
   }
 
   Index first_, last_;
-  Matrix<double> sums_;
+  Matrix<Scalar> sums_;
   Index counts_[kParts]{};
 };
 

@@ -19,17 +19,18 @@
 
 namespace repel::detail {
 
+template <class Scalar>
 class MomentCorrection {
  public:
   /// From particles and gradients in coordinates where the posterior is about as wide in every direction. Off the
   /// diagonal the identity is used for n ≥ 3d only.
-  MomentCorrection(const Matrix<double>& z, const Matrix<double>& s) {
+  MomentCorrection(const Matrix<Scalar>& z, const Matrix<Scalar>& s) {
     const Index d = z.rows(), n = z.cols();
-    const Matrix<double> c = z.colwise() - z.rowwise().mean();
+    const Matrix<Scalar> c = z.colwise() - z.rowwise().mean();
     keep_mean_ = s.rowwise().mean();
     keep_ = residual(c, s);
-    share_ = Matrix<double>::Zero(d, d);
-    Vector<double> mean_share(d);
+    share_ = Matrix<Scalar>::Zero(d, d);
+    Vector<Scalar> mean_share(d);
     const bool pairs = n >= 3 * d;
     Index doubtful = 0;
     for (Index k = 0; k < d; ++k) {
@@ -37,7 +38,7 @@ class MomentCorrection {
       for (Index l = 0; l < d; ++l)
         if (k == l || pairs)
           share_(k, l) = agreement(-s.row(k).array() * c.row(l).array(), c.row(k).array() * c.row(l).array());
-      const double noise = 4 * std::sqrt(2 / static_cast<double>(n));
+      const double noise = 4 * std::sqrt(2 / static_cast<Scalar>(n));
       if (mean_share(k) >= 0.5 && share_(k, k) >= 0.5 && std::abs(keep_(k, k)) <= noise) continue;
       ++doubtful;
       mean_share(k) = 0;
@@ -47,42 +48,42 @@ class MomentCorrection {
         share_.row(k).setZero();
         share_.col(k).setZero();
       }
-    if (doubtful > 0) share_ = Matrix<double>(share_.diagonal().asDiagonal());
+    if (doubtful > 0) share_ = Matrix<Scalar>(share_.diagonal().asDiagonal());
     corrected_ = d - doubtful;
     useful_ = 5 * doubtful <= d && n > 4;
-    keep_ = keep_.cwiseProduct(Matrix<double>::Ones(d, d) - share_);
-    keep_mean_ = keep_mean_.cwiseProduct(Vector<double>::Ones(d) - mean_share);
-    share_ = (share_.array() > 0).cast<double>();
-    mean_on_ = (mean_share.array() > 0).cast<double>();
+    keep_ = keep_.cwiseProduct(Matrix<Scalar>::Ones(d, d) - share_);
+    keep_mean_ = keep_mean_.cwiseProduct(Vector<Scalar>::Ones(d) - mean_share);
+    share_ = (share_.array() > 0).template cast<Scalar>();
+    mean_on_ = (mean_share.array() > 0).template cast<Scalar>();
   }
 
   bool useful() const { return useful_; }
   Index corrected() const { return corrected_; }
 
   /// Where the flow goes.
-  Matrix<double> direction(const Matrix<double>& z, const Matrix<double>& s) const {
-    const Matrix<double> c = z.colwise() - z.rowwise().mean();
-    const Matrix<double> a = (residual(c, s) - keep_).cwiseProduct(share_);
-    const Vector<double> m = (s.rowwise().mean() - keep_mean_).cwiseProduct(mean_on_);
+  Matrix<Scalar> direction(const Matrix<Scalar>& z, const Matrix<Scalar>& s) const {
+    const Matrix<Scalar> c = z.colwise() - z.rowwise().mean();
+    const Matrix<Scalar> a = (residual(c, s) - keep_).cwiseProduct(share_);
+    const Vector<Scalar> m = (s.rowwise().mean() - keep_mean_).cwiseProduct(mean_on_);
     return (a * c).colwise() + m;
   }
 
  private:
-  static Matrix<double> residual(const Matrix<double>& c, const Matrix<double>& s) {
-    Matrix<double> out = s * c.transpose() / static_cast<double>(c.cols() - 1);
+  static Matrix<Scalar> residual(const Matrix<Scalar>& c, const Matrix<Scalar>& s) {
+    Matrix<Scalar> out = s * c.transpose() / static_cast<Scalar>(c.cols() - 1);
     out.diagonal().array() += 1;
     return out;
   }
 
   template <class A, class B>
   static double agreement(const A& a, const B& b) {
-    const Eigen::ArrayXd u = (a - a.mean()).transpose(), v = (b - b.mean()).transpose();
+    const Eigen::Array<Scalar, Eigen::Dynamic, 1> u = (a - a.mean()).transpose(), v = (b - b.mean()).transpose();
     const double r = (u * v).sum() / std::sqrt(u.square().sum() * v.square().sum());
     return r > 0 ? r * r : 0;
   }
 
-  Matrix<double> keep_, share_;
-  Vector<double> keep_mean_, mean_on_;
+  Matrix<Scalar> keep_, share_;
+  Vector<Scalar> keep_mean_, mean_on_;
   Index corrected_ = 0;
   bool useful_ = false;
 };

@@ -21,9 +21,10 @@
 namespace repel::detail {
 
 /// log p at each column of x relative to the column `from`, by Gauss–Legendre quadrature of 16 points on 1, 2, 4 … 16
-/// parts, until two agree within 1 + 5 %; NaN where a gradient on the way is not finite.
+/// parts, until two agree within 1 + 5 % or `most` gradients are spent; NaN where one on the way is not finite.
 template <class Target>
-std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>& x, Index from) {
+std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>& x, Index from, Index most) {
+  const Index last_gradient = target.count() + most;
   static constexpr std::array<double, 8> nodes{0.0950125098376374, 0.2816035507792589, 0.4580167776572274,
                                                0.6178762444026438, 0.7554044083550030, 0.8656312023878318,
                                                0.9445750230732326, 0.9894009349916499};
@@ -38,6 +39,7 @@ std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>&
   Matrix<double> lines, points, gradients;
   for (Index parts = 1; parts <= 16 && !open.empty(); parts *= 2) {
     const auto m = static_cast<Index>(open.size());
+    if (parts > 1 && target.count() + 16 * parts * m > last_gradient) break;
     lines.resize(x.rows(), m);
     for (Index a = 0; a < m; ++a) lines.col(a) = x.col(open[static_cast<std::size_t>(a)]) - x.col(from);
     Vector<double> sums = Vector<double>::Zero(m);
@@ -64,17 +66,18 @@ std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>&
 }
 
 /// The particle closest to the medians of all coordinates, in units of their median deviations.
-inline Index middle_of(const Matrix<double>& x) {
-  std::vector<double> values(static_cast<std::size_t>(x.cols()));
+template <class Scalar>
+Index middle_of(const Matrix<Scalar>& x) {
+  std::vector<Scalar> values(static_cast<std::size_t>(x.cols()));
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  Vector<double> distance = Vector<double>::Zero(x.cols());
+  Vector<Scalar> distance = Vector<Scalar>::Zero(x.cols());
   for (Index k = 0; k < x.rows(); ++k) {
     for (Index j = 0; j < x.cols(); ++j) values[static_cast<std::size_t>(j)] = x(k, j);
     std::nth_element(values.begin(), half, values.end());
-    const double median = *half;
-    for (double& v : values) v = std::abs(v - median);
+    const Scalar median = *half;
+    for (Scalar& v : values) v = std::abs(v - median);
     std::nth_element(values.begin(), half, values.end());
-    const double width = *half > 0 ? *half : 1;
+    const Scalar width = *half > 0 ? *half : 1;
     for (Index j = 0; j < x.cols(); ++j) distance(j) += std::pow((x(k, j) - median) / width, 2);
   }
   Index out = 0;
@@ -82,12 +85,13 @@ inline Index middle_of(const Matrix<double>& x) {
   return out;
 }
 
-/// Moves strays between two of the others; returns how many there were.
+/// Moves strays between two of the others, with at most `most` gradients (16 for each particle at least); returns how
+/// many there were.
 template <class Target>
-Index gather_strays(CountedTarget<Target>& target, Matrix<double>& x, std::uint64_t seed) {
+Index gather_strays(CountedTarget<Target>& target, Matrix<double>& x, std::uint64_t seed, Index most) {
   const Index n = x.cols();
   if (n < 4) return 0;
-  const std::vector<double> height = heights(target, x, middle_of(x));
+  const std::vector<double> height = heights(target, x, middle_of(x), most);
   std::vector<double> known;
   for (const double h : height)
     if (std::isfinite(h)) known.push_back(h);

@@ -3,8 +3,11 @@
 #include <repel/linalg/product.hpp>
 #include <repel/linalg/virial.hpp>
 
+#include <Eigen/LU>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace repel::detail {

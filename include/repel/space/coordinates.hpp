@@ -6,6 +6,10 @@
 #include <repel/linalg/product.hpp>
 #include <repel/optim/optimiser.hpp>
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <Eigen/SVD>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -162,24 +166,20 @@ struct FramedMemory {
   }
 };
 
-/// The covariance of the columns of x, each row divided by `unit`; double, whatever x has.
-template <class X>
-Matrix<double> covariance_in_units(const X& x, const Vector<double>& unit) {
-  Matrix<double> c = x.template cast<double>();
-  c.colwise() -= c.rowwise().mean().eval();
-  c.array().colwise() /= unit.array();
-  return c * c.transpose() / static_cast<double>(x.cols() - 1);
-}
-
-/// A # B⁻¹ = A^½ (A^½ B A^½)^−½ A^½ for symmetric A, B > 0; eigenvalues are held above 1e-13 of the largest.
-inline Matrix<double> geometric_mean_with_inverse(const Matrix<double>& a, const Matrix<double>& b) {
-  const auto powered = [](const Matrix<double>& m, double power) -> Matrix<double> {
-    const Eigen::SelfAdjointEigenSolver<Matrix<double>> eigen((m + m.transpose()) / 2);
-    const Vector<double> values = eigen.eigenvalues().cwiseMax(1e-13 * eigen.eigenvalues().maxCoeff());
-    return eigen.eigenvectors() * values.array().pow(power).matrix().asDiagonal() * eigen.eigenvectors().transpose();
+/// L with L Lᵀ = A # B⁻¹ for A = C Cᵀ and B = S Sᵀ. By A = F Fᵀ and B = H Hᵀ from QR decompositions of Cᵀ and Sᵀ, and
+/// Hᵀ F = U D Vᵀ: A # B⁻¹ = F (Fᵀ B F)^−½ Fᵀ = F V D⁻¹ Vᵀ Fᵀ. The covariances themselves are never formed: for a normal
+/// posterior with standard deviations in the ratio r their product has eigenvalues in the ratio r⁴, D has r². Singular
+/// values are held above 1e-14 of the largest.
+template <class Scalar>
+Matrix<Scalar> geometric_mean_factor(const Matrix<Scalar>& c, const Matrix<Scalar>& s) {
+  const auto factor = [](const Matrix<Scalar>& data) -> Matrix<Scalar> {
+    const Eigen::HouseholderQR<Matrix<Scalar>> qr(data.transpose());
+    return qr.matrixQR().topRows(data.rows()).template triangularView<Eigen::Upper>().transpose();
   };
-  const Matrix<double> root = powered(a, 0.5);
-  return root * powered(root * b * root, -0.5) * root;
+  const Matrix<Scalar> f = factor(c);
+  const Eigen::BDCSVD<Matrix<Scalar>> svd(factor(s).transpose() * f, Eigen::ComputeFullV);
+  const Vector<Scalar> values = svd.singularValues().cwiseMax(Scalar(1e-14) * svd.singularValues()(0));
+  return f * svd.matrixV() * values.cwiseSqrt().cwiseInverse().asDiagonal();
 }
 
 /// Renews the frame from particles x and gradients s, and carries over what the optimiser remembers. A frame that is not
@@ -202,8 +202,12 @@ void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory) {
   next.centre = mean_x.template cast<Scalar>();
   next.scale = unit.template cast<Scalar>();
   if (frame.whole()) {
-    const Matrix<double> metric =
-        geometric_mean_with_inverse(covariance_in_units(x, unit), covariance_in_units(s, unit.cwiseInverse()));
+    Matrix<double> c = x.template cast<double>(), cs = s.template cast<double>();
+    c.colwise() -= mean_x;
+    cs.colwise() -= mean_s;
+    c = (unit.cwiseInverse().asDiagonal() * c).eval();
+    cs = (unit.asDiagonal() * cs).eval();
+    const Matrix<double> factor = geometric_mean_factor<double>(c, cs), metric = factor * factor.transpose();
     const Vector<double> width = metric.diagonal().cwiseSqrt();
     const Eigen::SelfAdjointEigenSolver<Matrix<double>> correlation(width.cwiseInverse().asDiagonal() * metric *
                                                                     width.cwiseInverse().asDiagonal());

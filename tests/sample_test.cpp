@@ -1,0 +1,162 @@
+#include "catch.hpp"
+
+#include <repel/repel.hpp>
+
+#include <cmath>
+#include <numbers>
+
+namespace sample_test {
+
+namespace {
+
+using repel::sample;
+using repel::SampleOptions;
+
+Eigen::VectorXd mean(const Eigen::MatrixXd& x) { return x.rowwise().mean(); }
+Eigen::VectorXd sd(const Eigen::MatrixXd& x) {
+  return ((x.colwise() - mean(x)).rowwise().squaredNorm() / static_cast<double>(x.cols() - 1)).cwiseSqrt();
+}
+
+/// A normal posterior of scales 1 and 1000 with a correlation of 0.999, far from the start.
+struct Ridge {
+  Eigen::Matrix2d precision;
+  Eigen::Vector2d centre{300, 5000};
+  Ridge() {
+    Eigen::Matrix2d sigma;
+    sigma << 1, 999, 999, 1e6;
+    precision = sigma.inverse();
+  }
+  void operator()(const auto& w, auto& g) const { g = -(precision * (w.colwise() - centre)); }
+};
+
+/// The logs of a Gamma(a) variable and of one minus a Beta(…), as a user would write them: log p(u) = a u − exp(u).
+struct LogGamma {
+  double shape = 2;
+  double jacobian = 1;  ///< 0: forgotten
+  void operator()(const auto& w, auto& g) const { g = ((shape - 1 + jacobian) - w.array().exp()).matrix(); }
+};
+
+}  // namespace
+
+TEST_CASE("sample finds a correlated posterior of scales 1 and 1000, out of the box", "[sample]") {
+  const auto result = sample(Ridge{}, 2, SampleOptions{.particles = 50, .seed = 3, .gradients = 60000});
+  CAPTURE(result.report.message);
+  CHECK(result.report.trusted);
+  // Moments of a normal posterior are corrected to those of Stein's identities, so far better than 1/√n.
+  CHECK(mean(result.particles)(0) == Approx(300).margin(0.03));
+  CHECK(mean(result.particles)(1) == Approx(5000).margin(30));
+  CHECK(sd(result.particles)(0) == Approx(1).epsilon(0.03));
+  CHECK(sd(result.particles)(1) == Approx(1000).epsilon(0.03));
+  CHECK(result.report.corrected == 2);
+  CHECK(result.report.gradients <= 60000);
+}
+
+TEST_CASE("sample finds a skewed posterior", "[sample]") {
+  // log of Gamma(2): mean ψ(2) = 0.4228, variance ψ′(2) = 0.6449. Within 0.3 standard deviations and a factor of 0.8 to 1.25, the rule for
+  // 100 particles; the standard error of a mean of 100 draws is 0.1 of them.
+  const auto result = sample(LogGamma{}, 3, SampleOptions{.gradients = 120000});
+  CAPTURE(result.report.message);
+  CHECK(result.report.trusted);
+  for (int k = 0; k < 3; ++k) {
+    CHECK(mean(result.particles)(k) == Approx(0.4228).margin(0.24));
+    CHECK(sd(result.particles)(k) == Approx(std::sqrt(0.6449)).epsilon(0.2));
+  }
+}
+
+TEST_CASE("sample keeps two modes of equal height", "[sample]") {
+  // ½ N(−3, ½²) + ½ N(3, ½²) beside a standard normal coordinate; a mode lower by exp(−200) is left.
+  const auto two = [](const auto& w, auto& g) {
+    g.row(1) = -w.row(1);
+    for (Eigen::Index j = 0; j < w.cols(); ++j) {
+      const double x = w(0, j), right = 1 / (1 + std::exp(-24 * x));
+      g(0, j) = -4 * (x - (2 * right - 1) * 3);
+    }
+  };
+  const auto result = sample(two, 2, SampleOptions{.gradients = 120000});
+  const double right = (result.particles.row(0).array() > 0).cast<double>().mean();
+  CHECK(right > 0.25);
+  CHECK(right < 0.75);
+  const auto lower = [](const auto& w, auto& g) {  // ½ exp(−200) N(−20, ½²) and N(20, ½²)
+    for (Eigen::Index j = 0; j < w.cols(); ++j) {
+      const double x = w(0, j), right_of = 1 / (1 + std::exp(-(160 * x + 200)));
+      g(0, j) = -4 * (x - (2 * right_of - 1) * 20);
+    }
+  };
+  Eigen::MatrixXd start = repel::normal(1, 100, 1);
+  start.leftCols(30).array() -= 21;  // these climb to the left mode
+  const auto one = sample(lower, 1, SampleOptions{.gradients = 120000, .start = start});
+  CHECK((one.particles.array() > 0).all());
+  CHECK(one.report.strays >= 30);
+  CHECK_THAT(one.report.message, contains("moved from places without mass"));
+}
+
+TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
+  const SampleOptions quick{.particles = 50, .gradients = 60000};
+  const auto verdict = [&](const auto& target, Eigen::Index d) {
+    const auto result = sample(target, d, quick);
+    CAPTURE(result.report.message);
+    CHECK(!result.report.trusted);
+    CHECK_THAT(result.report.message, contains("not to be trusted"));
+    return result.report;
+  };
+  verdict([](const auto& w, auto& g) { g = w; }, 3);  // the wrong sign: nothing to arrive at
+  verdict(
+      [](const auto& w, auto& g) {
+        g = -w;
+        g.row(0) *= -1;
+      },
+      3);  // in one coordinate
+  // A forgotten Jacobian: exp(u) with a flat prior has no mass to be found as u → −∞.
+  verdict(LogGamma{.shape = 1, .jacobian = 0}, 2);
+  verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
+  // A funnel that Langevin steps cannot follow: v ~ N(0, 3²), x_k ~ N(0, eᵛ).
+  const auto funnel = [](const auto& w, auto& g) {
+    for (Eigen::Index j = 0; j < w.cols(); ++j) {
+      const double v = w(0, j), precision = std::exp(-v);
+      g(0, j) = -v / 9 - 4.5 + 0.5 * precision * w.col(j).tail(9).squaredNorm();
+      g.col(j).tail(9) = -precision * w.col(j).tail(9);
+    }
+  };
+  const auto neck = sample(funnel, 10, quick);
+  CAPTURE(neck.report.message, sd(neck.particles)(0));
+  CHECK((!neck.report.trusted || std::abs(sd(neck.particles)(0) / 3 - 1) < 0.25));
+}
+
+TEST_CASE("sample gives the same bits for the same seed and any number of threads", "[sample]") {
+  const SampleOptions options{.particles = 20, .seed = 5, .gradients = 20000};
+  const auto one = sample(Ridge{}, 2, options);
+  repel::set_threads(3);
+  const auto three = sample(Ridge{}, 2, options);
+  repel::set_threads(1);
+  CHECK(one.particles == three.particles);
+  CHECK(one.report.message == three.report.message);
+  CHECK(sample(Ridge{}, 2, SampleOptions{.particles = 20, .seed = 6, .gradients = 20000}).particles != one.particles);
+}
+
+TEST_CASE("sample tells observers, and stops when they say so", "[sample]") {
+  repel::Index seen = 0;
+  const auto stop = [&](const auto& state, const repel::StepInfo&) { return (seen = state.step) >= 50; };
+  const auto result = sample(Ridge{}, 2, SampleOptions{.particles = 20, .gradients = 20000}, stop);
+  CHECK(seen == 50);
+  CHECK(!result.report.trusted);
+  CHECK_THAT(result.report.message, contains("stopped early"));
+}
+
+TEST_CASE("sample refuses what cannot be", "[sample]") {
+  CHECK_THROWS_WITH(sample(Ridge{}, 0), contains("dim is 0"));
+  CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.particles = 3}), contains("particles is 3"));
+  CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.gradients = 10}), contains("gradients is 10"));
+  CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.start = Eigen::MatrixXd::Zero(3, 9)}),
+                    contains("options.start has 3 rows"));
+  const auto nan = [](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), std::nan("")); };
+  CHECK_THROWS_WITH(sample(nan, 2), contains("not finite at particle 0"));
+}
+
+TEST_CASE("sample gets by with starts where the gradient overflows", "[sample]") {
+  // exp of a hundred times a draw: infinite for many starts, which are brought closer.
+  const auto steep = [](const auto& w, auto& g) { g = (1 - (400 * w.array()).exp() - w.array()).matrix(); };
+  const auto result = sample(steep, 2, SampleOptions{.particles = 20, .gradients = 20000});
+  CHECK(result.particles.allFinite());
+}
+
+}  // namespace sample_test
