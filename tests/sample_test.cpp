@@ -3,6 +3,7 @@
 #include <repel/repel.hpp>
 
 #include <cmath>
+#include <cstdio>
 #include <numbers>
 
 namespace sample_test {
@@ -157,6 +158,44 @@ TEST_CASE("sample gets by with starts where the gradient overflows", "[sample]")
   const auto steep = [](const auto& w, auto& g) { g = (1 - (400 * w.array()).exp() - w.array()).matrix(); };
   const auto result = sample(steep, 2, SampleOptions{.particles = 20, .gradients = 20000});
   CHECK(result.particles.allFinite());
+}
+
+TEST_CASE("mistakes that people make, and what the reports say", "[.mistakes]") {
+  // Prints the table of docs/calibration.md: repel_tests '[.mistakes]'
+  const auto show = [](const char* what, const auto& target, Eigen::Index d) {
+    auto plain = repel::weight_space(target, repel::Svgd{}, repel::Adam{.learning_rate = 0.05});
+    auto state = plain.init(repel::normal(d, 100, 1));
+    repel::StopWhenSettled settled;
+    const repel::Report run = repel::run(plain, state, 3000, settled);
+    const auto result = sample(target, d);
+    std::printf("%s\n  run:     T %.2f; %s; %s\n  sample:  T %.2f; %s\n", what, run.temperature, run.message.c_str(),
+                settled.message().c_str(), result.report.temperature, result.report.message.c_str());
+    CHECK(true);
+  };
+  show("right: log of Gamma(2), d = 3", LogGamma{}, 3);
+  show(
+      "wrong sign, d = 3", [](const auto& w, auto& g) { g = w; }, 3);
+  show(
+      "wrong sign in one coordinate of three",
+      [](const auto& w, auto& g) {
+        g = -w;
+        g.row(0) *= -1;
+      },
+      3);
+  show("forgotten Jacobian: log of Gamma(1) without its + 1, improper, d = 2", LogGamma{.shape = 1, .jacobian = 0}, 2);
+  show("forgotten Jacobian: log of Gamma(2) without its + 1, d = 3", LogGamma{.shape = 2, .jacobian = 0}, 3);
+  show(
+      "wrong scale: N(0, 1) with a gradient a hundred times too large, d = 3",
+      [](const auto& w, auto& g) { g = -100 * w; }, 3);
+  show(
+      "wrong scale in one coordinate: its gradient twice what the others' cross terms say, d = 2",
+      [](const auto& w, auto& g) {
+        Eigen::Matrix2d p;
+        p << 1, 0.8, 0.8, 1;
+        g = -(p * w);
+        g.row(0) *= 2;
+      },
+      2);
 }
 
 }  // namespace sample_test
