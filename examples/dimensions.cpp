@@ -410,7 +410,7 @@ void draw(const std::vector<Row>& rows, const std::vector<Posterior>& posteriors
                                                   {"SGE-full", "dt 1 lw 2.5 pt 7 ps 1.2 lc rgb '#000000'"},
                                                   {"SGE-shrunk", "dt 1 lw 2 pt 13 ps 1.5 lc rgb '#aa4499'"}};
   std::ostringstream gp;
-  gp << "set encoding utf8\nset terminal pngcairo size 1200,960 font 'DejaVu Sans,13'\nset output '" << name
+  gp << "set encoding utf8\nset terminal pngcairo size 1200,940 font 'DejaVu Sans,13'\nset output '" << name
      << ".png'\n"
      << "set multiplot\nunset key\nset logscale xy\nset border 15 lc rgb '#666666'\nset tics out nomirror\n"
      << "set format y '%g'\nset grid y lc rgb '#dddddd' lt 1\n"
@@ -423,7 +423,7 @@ void draw(const std::vector<Row>& rows, const std::vector<Posterior>& posteriors
         low = std::min(low, r.variance);
         high = std::max(high, r.variance);
       }
-    gp << "set lmargin at screen " << 0.065 + 0.485 * column << "\nset rmargin at screen " << 0.505 + 0.485 * column
+    gp << "set lmargin at screen " << 0.085 + 0.5 * column << "\nset rmargin at screen " << 0.495 + 0.5 * column
        << "\nset tmargin at screen " << 0.96 - 0.43 * line << "\nset bmargin at screen " << 0.61 - 0.43 * line
        << "\nset yrange [" << low / 1.4 << ':' << high * 1.4 << "]\nset ytics ("
        << (high < 100 * low ? "0.01,0.02,0.05,0.1,0.2,0.5,1,2,5,10,20" : "0.0001,0.001,0.01,0.1,1,10,100,1000,10000")
@@ -475,7 +475,7 @@ int main(int argc, char** argv) try {
   bool rules_chosen = false;
   const auto more = [&](CLI::App& app) {
     app.get_option("--paper")->description("The same as --full");
-    app.add_flag("--full", options.paper, "All dimensions, numbers of particles and rules: 20 minutes");
+    app.add_flag("--full", options.paper, "All dimensions, numbers of particles and rules: some 20 minutes");
     app.get_option("--methods")->each([&](const std::string&) { rules_chosen = true; });
     app.remove_option(app.get_option("--particles"));
     app.add_option("--particles", particles, "Numbers of particles [100, with --full 50,100,500]")
