@@ -476,7 +476,10 @@ int main(int argc, char** argv) try {
   const auto more = [&](CLI::App& app) {
     app.get_option("--paper")->description("The same as --full");
     app.add_flag("--full", options.paper, "All dimensions, numbers of particles and rules: some 20 minutes");
-    app.get_option("--methods")->each([&](const std::string&) { rules_chosen = true; });
+    app.get_option("--methods")
+        ->description("Rules to run, separated by commas [SVGD,KDE,SGE,KDE-total,SGE-full,SGE-shrunk, with --full all]")
+        ->default_str("")
+        ->each([&](const std::string&) { rules_chosen = true; });
     app.remove_option(app.get_option("--particles"));
     app.add_option("--particles", particles, "Numbers of particles [100, with --full 50,100,500]")
         ->delimiter(',')
