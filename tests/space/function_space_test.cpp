@@ -431,4 +431,22 @@ TEST_CASE("targets and models behind plain functions give the same bits", "[samp
   CHECK_THROWS_WITH(repel::AnyTarget<double>(target).log_density(w, values), contains("has no log_density(w, values)"));
 }
 
+TEST_CASE("the temperature in function space is that of the outputs, annealing left aside",
+          "[function_space][virial]") {
+  Linear model{repel::normal(6, 3, 1), Eigen::MatrixXd::Identity(3, 3) * 2, Eigen::VectorXd::Ones(3)};
+  auto sampler = repel::function_space(model, repel::Wgd{repel::Kde{}}, repel::Adam{}, repel::anneal::Constant{0.25});
+  auto state = sampler.init(repel::normal(6, 20, 2));
+  Eigen::MatrixXd outputs, score;
+  model.predict(state.particles, outputs);
+  model.score(outputs, score);
+  const double expected = repel::temperature(outputs, score);
+  CHECK(sampler.step(state).temperature == Approx(expected).epsilon(1e-12));
+  // Calibrated in function space: T = 1 at the fixed point of a normal posterior over the outputs.
+  auto calibrated = repel::function_space(
+      model, repel::Wgd{repel::Calibrated{repel::Kde{}}},
+      repel::Scheduled{repel::Adam{.learning_rate = 0.05}, repel::schedule::Cosine{.steps = 1500}});
+  auto settled = calibrated.init(repel::normal(6, 40, 2));
+  CHECK(repel::run(calibrated, settled, 1500).temperature == Approx(1).margin(0.02));
+}
+
 }  // namespace space_function_space_test
