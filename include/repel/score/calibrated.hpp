@@ -30,9 +30,10 @@ enum class Calibration {
 /// With a temperature τ the fixed point has T = τ (linalg/virial.hpp): 1 is Bayes' posterior, 0 the plain ensemble.
 ///
 /// Which one: `total` and `coordinates` are right where coordinates are independent, and cost next to nothing; of
-/// correlated ones they exaggerate what the kernel sees. `full` is right for normal posteriors whatever the kernel, as long
-/// as n > d. `shrunk` is for correlated posteriors with n ≤ d: what n particles can tell about a d×d matrix is mixed with its
-/// diagonal, by the weight of Schäfer & Strimmer (2005).
+/// correlated ones they exaggerate what the kernel sees. `full` is right for normal posteriors whatever the kernel, as
+/// long as n > d. `shrunk` is for correlated posteriors with n ≤ d: what n particles can tell about a d×d matrix is mixed
+/// with its diagonal, by the weight of Schäfer & Strimmer (2005). Moments of first order are all that is calibrated: in
+/// many dimensions the particles of each of several modes still collapse. See docs/calibration.md.
 ///
 /// Safe by construction: where an estimate hardly follows the particles' spread (R near 0, or negative), scaling by 1/R
 /// would throw particles out. So the scaled estimate is held to ten times the size of the score of a normal density with
