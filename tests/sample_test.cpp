@@ -109,6 +109,16 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
       3);  // in one coordinate
   // A forgotten Jacobian: exp(u) with a flat prior has no mass to be found as u → −∞.
   verdict(LogGamma{.shape = 1, .jacobian = 0}, 2);
+  // One coordinate's gradient with a factor of 2: the gradient of nothing.
+  const auto turned = verdict(
+      [](const auto& w, auto& g) {
+        Eigen::Matrix2d p;
+        p << 1, 0.8, 0.8, 1;
+        g = -(p * w);
+        g.row(0) *= 2;
+      },
+      2);
+  CHECK_THAT(turned.message, contains("not the gradient of any log density"));
   verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
   // A funnel that Langevin steps cannot follow: v ~ N(0, 3²), x_k ~ N(0, eᵛ).
   const auto funnel = [](const auto& w, auto& g) {

@@ -120,7 +120,7 @@ inline std::string describe(const Report& report) {
 
 /// What T says about n particles at the end of a run; empty if it is 1 within its noise, or not far from it.
 inline std::string caution_of(double temperature, Index n, Index d) {
-  const double noise = 4 * std::sqrt(2 / (static_cast<double>(n) * static_cast<double>(d)));
+  const double noise = 2 * std::sqrt(2 / (static_cast<double>(n) * static_cast<double>(d)));
   if (n < 2 || (temperature > 0.8 - noise && temperature < 1.25 + noise)) return {};
   if (temperature < 0)
     return concat("the gradient drives the particles apart: temperature ", rounded(temperature),

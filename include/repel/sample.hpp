@@ -155,6 +155,10 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
       object(concat("coordinate ", t_at, " (whitened) has the temperature ", rounded(report.temperatures(t_at)),
                     " where a sample of the posterior has 1",
                     report.temperatures(t_at) < 0 ? " (is the sign of its gradient right?)" : ""));
+    if (!(ledger.turning() <= 0.05))
+      object(
+          "the force turns: it is not the gradient of any log density (is a cross term or a factor of one coordinate "
+          "missing?)");
     if (!(worst_move <= 0.15 + 2 * draws))
       object(concat("the mean of coordinate ", move_at, " still moved by ", rounded(worst_move),
                     " standard deviations in the second half"));

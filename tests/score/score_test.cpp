@@ -54,9 +54,15 @@ TEMPLATE_TEST_CASE("the estimators agree with plain loops over the paper's equat
           solved);
     for (const Index keep : {Index{1}, n / 2, n}) {
       CAPTURE(keep);
+      // Relative to all pairs together: the leading eigenvector is nearly constant and gradients add up to 0, so that
+      // what a single pair gives may be rounding alone.
       const repel::Ssge some{repel::Rbf{}, kRidge, repel::LargestEigenpairs{keep}};
-      CHECK(test::relative_error(estimate_score(some, xs), test::oracle_ssge(rbf, x, x, h, kRidge, keep)) < solved);
-      CHECK(test::relative_error(estimate_score(some, xs, qs), test::oracle_ssge(rbf, x, q, h, kRidge, keep)) < solved);
+      const double scale = test::oracle_ssge(rbf, x, x, h, kRidge, n).cwiseAbs().maxCoeff();
+      const auto error = [&](const repel::Matrix<TestType>& value, const Mat& expected) {
+        return (value.template cast<double>() - expected).cwiseAbs().maxCoeff() / scale;
+      };
+      CHECK(error(estimate_score(some, xs), test::oracle_ssge(rbf, x, x, h, kRidge, keep)) < solved);
+      CHECK(error(estimate_score(some, xs, qs), test::oracle_ssge(rbf, x, q, h, kRidge, keep)) < solved);
     }
   }
 }

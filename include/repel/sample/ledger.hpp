@@ -8,11 +8,15 @@
 namespace repel::detail {
 
 /// What happens to each coordinate in the second half of a run, in eight parts of equal length: mean and variance of x,
-/// and T_k in whitened coordinates z, where its noise is that of a normal density whatever the correlations.
+/// and T_k in whitened coordinates z, where its noise is that of a normal density whatever the correlations. In up to 64
+/// dimensions also the antisymmetric part of E[s cᵀ], which is 0 if s is the gradient of anything: a force that is not has
+/// a stationary state with T = 1, too, but it turns.
 template <class Scalar>
 class Ledger {
  public:
-  Ledger(Index d, Index first, Index last) : first_(first), last_(last), sums_(Matrix<Scalar>::Zero(3 * d, kParts)) {}
+  Ledger(Index d, Index first, Index last) : first_(first), last_(last), sums_(Matrix<Scalar>::Zero(3 * d, kParts)) {
+    if (d > 1 && d <= 64) turning_ = Matrix<Scalar>::Zero(d, d * kParts);
+  }
 
   bool wants(Index step) const { return step >= first_ && step < last_ && step % 4 == 0; }
 
@@ -25,7 +29,23 @@ class Ledger {
       sums_(d + k, part) += (x.row(k).array() - mean).square().sum() / rest;
       sums_(2 * d + k, part) -= ((z.row(k).array() - mean_z) * s.row(k).array()).sum() / rest;
     }
+    if (turning_.size() > 0) {
+      const Matrix<Scalar> c = z.colwise() - z.rowwise().mean(), moment = s * c.transpose() / rest;
+      turning_.middleCols(part * d, d) += (moment - moment.transpose()) / 2;
+    }
     ++counts_[part];
+  }
+
+  /// The largest entry of the antisymmetric part, beyond four standard errors; 0 if it is not followed.
+  double turning() const {
+    double largest = 0;
+    const Index d = turning_.rows();
+    for (Index l = 0; l < d; ++l)
+      for (Index k = 0; k < l; ++k) {
+        const Summary entry = summarise([&](Index part) { return turning_(k, part * d + l); });
+        largest = std::max(largest, std::abs(entry.mean) - 4 * entry.error);
+      }
+    return largest;
   }
 
   /// One series over the parts.
@@ -44,10 +64,14 @@ class Ledger {
   static constexpr Index kParts = 8;
 
   Summary summarise(Index row) const {
+    return summarise([&](Index part) { return sums_(row, part); });
+  }
+  template <class Sum>
+  Summary summarise(const Sum& sum) const {
     Summary out;
     double values[kParts];
     for (Index p = 0; p < kParts; ++p) {
-      values[p] = sums_(row, p) / static_cast<double>(counts_[p]);
+      values[p] = sum(p) / static_cast<double>(counts_[p]);
       out.mean += values[p] / kParts;
       out.change += (2 * p < kParts ? -1 : 1) * values[p] / (kParts / 2);
       if (2 * p >= kParts) out.late += values[p] / (kParts / 2);
@@ -58,7 +82,7 @@ class Ledger {
   }
 
   Index first_, last_;
-  Matrix<Scalar> sums_;
+  Matrix<Scalar> sums_, turning_;
   Index counts_[kParts]{};
 };
 
