@@ -41,7 +41,7 @@ void virial_sums(const X& x, const G& g, Index first, Index width, VirialSums* o
   using Scalar = typename X::Scalar;
   constexpr Index most = 128, flush = 64;  // coordinates; columns summed in Scalar before a sum in double
   const Index n = x.cols();
-  struct Sums {
+  struct Totals {
     alignas(64) double x[most]{}, g[most]{}, xg[most]{}, xx[most]{}, gg[most]{};
   } sums;
   if (X::IsRowMajor || width < 16) {  // short columns: Eigen's set-up would take longer than the sums
