@@ -1,5 +1,6 @@
 // The paper's 2-D classification: where does each method know that it does not know?
 
+#include "common/figures.hpp"
 #include "common/gnuplot.hpp"
 #include "common/networks.hpp"
 
@@ -69,12 +70,14 @@ void draw(const std::filesystem::path& out, const std::string& name, const Matri
     example::write_file(data / (method + ".txt"), text);
   }
   if (maps.empty()) return;
-  const auto columns = static_cast<int>(std::min<std::size_t>(5, maps.size()));
+  const int columns = example::panel_columns(maps.size());
   const int rows = (static_cast<int>(maps.size()) + columns - 1) / columns;
   std::ostringstream gp;
-  gp << "set terminal pngcairo size " << 290 * columns + 80 << ',' << 300 * rows << " font 'DejaVu Sans,10'\n"
+  const int width = 290 * columns + 80, height = 300 * rows;
+  gp << "set terminal pngcairo size " << width << ',' << height << " font 'DejaVu Sans,10'\n"
      << "set output '" << name << ".png'\nset multiplot layout " << rows << ',' << columns
-     << " margins 0.03,0.93,0.06,0.93 spacing 0.02,0.10\nunset key\nset xrange [-12:12]\nset yrange [-12:12]\n"
+     << example::panel_margins(width, height, 46, 107, 36, 42, 31, 60)
+     << "\nunset key\nset xrange [-12:12]\nset yrange [-12:12]\n"
      << "set size ratio 1\nset border 15 lc rgb '#666666'\nset tics out nomirror\nset xtics 6\nset ytics 6\nset "
         "cbrange [0:"
      << top << "]\n"
@@ -82,7 +85,8 @@ void draw(const std::filesystem::path& out, const std::string& name, const Matri
      << "unset colorbox\n";
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const auto& method = maps[i].first;
-    if (i + 1 == maps.size()) gp << "set colorbox user origin 0.945,0.1 size 0.015,0.8\n";
+    if (i + 1 == maps.size())
+      gp << "set colorbox user origin " << 1 - 84.0 / width << ",0.1 size " << 23.0 / width << ",0.8\n";
     gp << "set title '" << method << "' font ',13' offset 0,-0.6\nplot '" << name << "-data/" << method
        << ".txt' using 1:2:3 with image, ";
     const char* colours[] = {"#1b9e77", "#2b6cb0", "#7b3fa0", "#c2185b", "#5d7a1e"};
@@ -126,16 +130,30 @@ int main(int argc, char** argv) try {
   const repel::Mlp network({2, 50, 50, kClasses}, repel::Activation::relu);
   const repel::CategoricalLikelihood likelihood;
   const repel::NormalPrior prior{1.0};
-  const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), labels,
-                             repel::Minibatch{options.batch, options.seed});
   const repel::Bnn whole(network, likelihood, prior, x, labels);
   const MatrixXd coarse = grid(Eigen::all, Eigen::seqN(0, kCells * kCells / 37, 37));  // for the chains' diagnostics
-  const auto results = example::run_network_methods(options, make_problem(options, posterior, whole, coarse));
+  const auto results = example::run_network_methods(options, [&](std::uint64_t seed) {
+    const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), labels,
+                               repel::Minibatch{options.batch, seed});
+    return make_problem(options, seed, posterior, whole, coarse);
+  });
 
   std::vector<std::pair<std::string, VectorXd>> entropies, disagreements;
   Prediction hmc;
-  example::Table table({"method", "steps", "seconds", "ms_per_step", "accuracy", "nll", "H_data", "H_centre", "H_far",
-                        "MD_data", "MD_centre", "MD_far", "probability_vs_hmc", "sd_vs_hmc"});
+  example::Figures table({{"steps", 0, false},
+                          {"seconds", 2, false},
+                          {"ms_per_step", 3, false},
+                          {"T", 3},
+                          {"accuracy", 4},
+                          {"nll", 4},
+                          {"H_data", 3},
+                          {"H_centre", 3},
+                          {"H_far", 3},
+                          {"MD_data", 3},
+                          {"MD_centre", 3},
+                          {"MD_far", 3},
+                          {"probability_vs_hmc", 4},
+                          {"sd_vs_hmc", 4}});
   for (const auto& r : results) {
     // Thousands of HMC draws at thousands of points: a part of them will do for the pictures.
     const Index stride = std::max<Index>(1, r.particles.cols() / 1000);
@@ -143,23 +161,18 @@ int main(int argc, char** argv) try {
     const Prediction on_grid = predict(whole, members, grid), on_test = predict(whole, members, test_x);
     if (r.method == "HMC") hmc = on_grid;
     const auto difference = [&](const MatrixXd& a, const MatrixXd& b) {
-      return b.size() > 0 ? example::fixed((a - b).cwiseAbs().mean(), 4) : std::string();
+      return b.size() > 0 && r.method != "HMC" ? (a - b).cwiseAbs().mean() : std::nan("");
     };
-    const auto regions = [&](const VectorXd& data, const VectorXd& map) {
-      return std::vector<std::string>{example::fixed(data.mean(), 3), example::fixed(mean_over(map, radius, 0, 1.5), 3),
-                                      example::fixed(mean_over(map, radius, 10, 100), 3)};
-    };
-    std::vector<std::string> row{r.method,
-                                 std::to_string(r.steps),
-                                 example::fixed(r.seconds, 2),
-                                 example::fixed(1e3 * r.seconds / static_cast<double>(std::max<Index>(1, r.steps)), 3),
-                                 example::fixed(repel::metrics::accuracy(on_test.probabilities, test_labels), 4),
-                                 example::fixed(repel::metrics::nll(on_test.probabilities, test_labels), 4)};
-    for (const auto& cell : regions(on_test.entropy, on_grid.entropy)) row.push_back(cell);
-    for (const auto& cell : regions(on_test.disagreement, on_grid.disagreement)) row.push_back(cell);
-    row.push_back(difference(on_grid.probabilities, hmc.probabilities));
-    row.push_back(difference(on_grid.sd, hmc.sd));
-    table.add(row);
+    const auto centre = [&](const VectorXd& map) { return mean_over(map, radius, 0, 1.5); };
+    const auto far = [&](const VectorXd& map) { return mean_over(map, radius, 10, 100); };
+    table.add(
+        r.method,
+        {static_cast<double>(r.steps), r.seconds, 1e3 * r.seconds / std::max(1.0, static_cast<double>(r.steps)),
+         r.temperature, repel::metrics::accuracy(on_test.probabilities, test_labels),
+         repel::metrics::nll(on_test.probabilities, test_labels), on_test.entropy.mean(), centre(on_grid.entropy),
+         far(on_grid.entropy), on_test.disagreement.mean(), centre(on_grid.disagreement), far(on_grid.disagreement),
+         difference(on_grid.probabilities, hmc.probabilities), difference(on_grid.sd, hmc.sd)});
+    if (!r.first) continue;
     entropies.emplace_back(r.method, on_grid.entropy);
     disagreements.emplace_back(r.method, on_grid.disagreement);
   }

@@ -1,6 +1,7 @@
 // The paper's 1-D regression: what does each method know between two clusters of data, and beyond them?
 
 #include "common/bands.hpp"
+#include "common/figures.hpp"
 #include "common/networks.hpp"
 
 #include <repel/metrics.hpp>
@@ -64,34 +65,45 @@ int main(int argc, char** argv) try {
   const repel::Mlp network({1, 50, 50, 1}, repel::Activation::relu);
   const repel::GaussianLikelihood likelihood{noise};
   const repel::NormalPrior prior{1.0};
-  const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), y.cast<float>(),
-                             repel::Minibatch{options.batch, options.seed});
   const repel::Bnn whole(network, likelihood, prior, x, y);
-  const auto results = example::run_network_methods(options, make_problem(options, posterior, whole, grid));
+  const auto results = example::run_network_methods(options, [&](std::uint64_t seed) {
+    const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), y.cast<float>(),
+                               repel::Minibatch{options.batch, seed});
+    return make_problem(options, seed, posterior, whole, grid);
+  });
 
   const auto on_data = [](double at) { return (at >= 1.5 && at <= 2.5) || (at >= 4.5 && at <= 6); };
   const auto in_gap = [](double at) { return at > 2.75 && at < 4.25; };
   const auto far = [](double at) { return at < 1; };
   std::vector<example::Band> predictions;
-  example::Table table({"method", "steps", "seconds", "ms_per_step", "rmse_data", "rmse", "nll", "sd_data", "sd_gap",
-                        "sd_far", "mean_vs_hmc", "sd_vs_hmc"});
+  example::Figures table({{"steps", 0, false},
+                          {"seconds", 2, false},
+                          {"ms_per_step", 3, false},
+                          {"T", 3},
+                          {"rmse_data", 3},
+                          {"rmse", 3},
+                          {"nll", 3},
+                          {"sd_data", 3},
+                          {"sd_gap", 3},
+                          {"sd_far", 3},
+                          {"mean_vs_hmc", 3},
+                          {"sd_vs_hmc", 3}});
+  const bool has_hmc = !results.empty() && results[0].method == "HMC";
   for (const auto& r : results) {
     const auto p = whole.predict(r.particles, grid);
     const auto t = whole.predict(r.particles, test_x);
     const RowVectorXd squares = (t.mean - test_y).array().square();
-    const bool has_hmc = !results.empty() && results[0].method == "HMC";
-    const auto difference = [&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
-      return has_hmc ? example::fixed((a - b).cwiseAbs().mean(), 3) : std::string();
-    };
-    predictions.push_back({r.method, p.mean, p.sd});
+    if (r.first) predictions.push_back({r.method, p.mean, p.sd});
     const auto& hmc = predictions[0];
-    table.add({r.method, std::to_string(r.steps), example::fixed(r.seconds, 2),
-               example::fixed(1e3 * r.seconds / static_cast<double>(std::max<repel::Index>(1, r.steps)), 3),
-               example::fixed(std::sqrt(mean_over(test_x, squares, on_data)), 3),
-               example::fixed(repel::metrics::rmse(t.mean, test_y), 3),
-               example::fixed(repel::metrics::gaussian_nll(t.mean, t.sd_with_noise, test_y), 3),
-               example::fixed(mean_over(grid, p.sd, on_data), 3), example::fixed(mean_over(grid, p.sd, in_gap), 3),
-               example::fixed(mean_over(grid, p.sd, far), 3), difference(p.mean, hmc.mean), difference(p.sd, hmc.sd)});
+    const auto difference = [&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+      return has_hmc && r.method != "HMC" ? (a - b).cwiseAbs().mean() : std::nan("");
+    };
+    table.add(r.method,
+              {static_cast<double>(r.steps), r.seconds, 1e3 * r.seconds / std::max(1.0, static_cast<double>(r.steps)),
+               r.temperature, std::sqrt(mean_over(test_x, squares, on_data)), repel::metrics::rmse(t.mean, test_y),
+               repel::metrics::gaussian_nll(t.mean, t.sd_with_noise, test_y), mean_over(grid, p.sd, on_data),
+               mean_over(grid, p.sd, in_gap), mean_over(grid, p.sd, far), difference(p.mean, hmc.mean),
+               difference(p.sd, hmc.sd)});
   }
   table.write(options.out);
   example::draw_bands("regression_1d", options.out, x, y, grid, predictions, -12, 10, "x*sin(x)");

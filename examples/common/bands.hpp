@@ -26,12 +26,13 @@ inline bool draw_bands(const std::string& name, const std::filesystem::path& out
   for (Eigen::Index i = 0; i < x.size(); ++i) text += number(x(i)) + ' ' + number(y(i)) + '\n';
   write_file(data / "data.txt", text);
   if (bands.empty()) return false;
-  const auto columns = static_cast<int>(std::min<std::size_t>(5, bands.size()));
+  const int columns = panel_columns(bands.size());
   const int rows = (static_cast<int>(bands.size()) + columns - 1) / columns;
   std::ostringstream gp;
-  gp << "set terminal pngcairo size " << std::max(660, 330 * columns) << ',' << std::max(400, 270 * rows)
-     << " font 'DejaVu Sans,10'\nset output '" << name << ".png'\nset multiplot layout " << rows << ',' << columns
-     << " margins " << (columns > 1 ? 0.03 : 0.06) << ",0.99,0.07,0.93 spacing 0.03,0.11\nunset key\n"
+  const int width = std::max(660, 330 * columns), height = std::max(400, 270 * rows);
+  gp << "set terminal pngcairo size " << width << ',' << height << " font 'DejaVu Sans,10'\nset output '" << name
+     << ".png'\nset multiplot layout " << rows << ',' << columns << panel_margins(width, height, 48, 16, 38, 36, 50, 66)
+     << "\nunset key\n"
      << "set xrange [" << grid.minCoeff() << ':' << grid.maxCoeff() << "]\nset yrange [" << y_low << ':' << y_high
      << "]\nset border 15 lc rgb '#666666'\nset tics out nomirror\nset samples 200\n";
   for (const Band& band : bands) {

@@ -22,9 +22,12 @@ class Table {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
   /// Writes summary.csv into a folder, which it makes, and shows the table.
-  void write(const std::filesystem::path& folder) const {
+  void write(const std::filesystem::path& folder) const { write(folder, *this); }
+
+  /// The same with another table for the file.
+  void write(const std::filesystem::path& folder, const Table& file) const {
     std::filesystem::create_directories(folder);
-    write_file(folder / "summary.csv", csv());
+    write_file(folder / "summary.csv", file.csv());
     std::cout << aligned() << "summary: " << (folder / "summary.csv").string() << '\n';
   }
 
@@ -38,11 +41,11 @@ class Table {
   std::string aligned() const {
     std::vector<std::size_t> width(rows_[0].size(), 0);
     for (const auto& row : rows_)
-      for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+      for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], characters(row[c]));
     std::string text;
     for (const auto& row : rows_) {
       for (std::size_t c = 0; c < row.size(); ++c) {
-        const std::string pad(width[c] - row[c].size(), ' ');
+        const std::string pad(width[c] - characters(row[c]), ' ');
         text += c == 0 ? row[c] + pad : "  " + pad + row[c];
       }
       text += '\n';
@@ -51,6 +54,12 @@ class Table {
   }
 
  private:
+  /// Not bytes: of UTF-8's, those that continue a character begin with the bits 10.
+  static std::size_t characters(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  }
+
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -25,6 +25,19 @@ inline std::string quoted(const std::string& word) {
 
 }  // namespace detail
 
+/// How many panels of a picture stand side by side: five at most, and four where that leaves fewer gaps.
+inline int panel_columns(std::size_t panels) {
+  return panels < 5 ? static_cast<int>(panels) : panels % 5 == 0 || panels % 4 != 0 ? 5 : 4;
+}
+
+/// The margins of a picture and the spaces between its panels, all in pixels, for `set multiplot layout`.
+inline std::string panel_margins(double width, double height, double left, double right, double bottom, double top,
+                                 double between_columns, double between_rows) {
+  using detail::number;
+  return " margins " + number(left / width) + ',' + number(1 - right / width) + ',' + number(bottom / height) + ',' +
+         number(1 - top / height) + " spacing " + number(between_columns / width) + ',' + number(between_rows / height);
+}
+
 /// Writes the script NAME.gp, which draws NAME.png beside it, and runs it. Returns false, with a word to the user,
 /// where there is no gnuplot.
 inline bool run_gnuplot(const std::filesystem::path& out, const std::string& name, const std::string& script) {

@@ -21,6 +21,11 @@ NetworkSampler network_sampler(const std::string& method, const NetworkPosterior
   if (method.rfind("kde-", 0) == 0) return with_rule(Wgd{Kde{}});
   if (method.rfind("sge-", 0) == 0) return with_rule(Wgd{Sge{}});
   if (method.rfind("ssge-", 0) == 0) return with_rule(Wgd{Ssge{}});
+  if (method == "cal-kde-WGD" || method == "cal-kde-fWGD") return with_rule(Wgd{Calibrated{Kde{}}});
+  if (method == "cal-sge-WGD" || method == "cal-sge-fWGD") return with_rule(Wgd{Calibrated{Sge{}}});
+  if (method == "cal-kde-WGD-coordinates") return with_rule(Wgd{Calibrated{Kde{}, Calibration::coordinates}});
+  if (method == "cal-kde-WGD-layers")
+    return with_rule(Wgd{Calibrated{Kde{}, Calibration::blocks, 1.0, posterior.layers}});
   throw std::invalid_argument("no method is called " + method);
 }
 

@@ -6,9 +6,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-// The paper's methods on a network's posterior by name, compiled once for all examples: a state does not depend on the
-// rule, and the posterior stands behind AnyTarget and AnyModel.
+// The paper's methods and calibrated ones on a network's posterior by name, compiled once for all examples: a state
+// does not depend on the rule, and the posterior stands behind AnyTarget and AnyModel.
 
 namespace example {
 
@@ -19,13 +20,16 @@ using NetworkSampler = repel::AnySampler<Networks>;
 struct NetworkPosterior {
   std::function<repel::AnyTarget<float>()> target;
   std::function<repel::AnyModel<float>()> functions;
-  ChosenView view;
+  ChosenView view{};
+  std::vector<repel::Index> layers{};  ///< the size of each, for calibration by layers
 };
 
 /// Whether a method works in function space: those with an f.
 bool in_function_space(const std::string& method);
 
-/// DE, SVGD, f-SVGD, kde-WGD, sge-WGD, ssge-WGD, kde-fWGD, sge-fWGD or ssge-fWGD; throws for another name.
+/// DE, SVGD, f-SVGD, kde-WGD, sge-WGD, ssge-WGD, kde-fWGD, sge-fWGD or ssge-fWGD; with their total calibrated,
+/// cal-kde-WGD, cal-sge-WGD, cal-kde-fWGD or cal-sge-fWGD; with each coordinate or layer, cal-kde-WGD-coordinates or
+/// cal-kde-WGD-layers. Throws for another name.
 NetworkSampler network_sampler(const std::string& method, const NetworkPosterior& posterior, const repel::Adam& adam,
                                const repel::anneal::Constant& driving = {});
 

@@ -36,6 +36,15 @@ void NetworkOptions::add_to(CLI::App& app) {
                  "the number of particles")
       ->capture_default_str();
   app.add_option("--learning-rate", learning_rate, "Of Adam")->capture_default_str();
+  app.add_option(
+         "--seeds", seeds,
+         "Repeat the particle methods with so many seeds, --seed and those after it, for the initial particles and "
+         "the minibatches; the data and HMC stay. The table then has means and standard errors")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--once", once, "Methods that take the first of the seeds only")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kNetworkMethods));
   app.add_option("--batch", batch, "Points per step; 0: all")->capture_default_str();
   const std::string of_hmc = "HMC (0: the setting's own)";
   app.add_option("--chains", hmc.chains, "Chains")->capture_default_str()->group(of_hmc);
@@ -44,8 +53,32 @@ void NetworkOptions::add_to(CLI::App& app) {
   app.add_option("--leapfrog", hmc.leapfrog, "Mean number of leapfrog steps")->capture_default_str()->group(of_hmc);
 }
 
-std::vector<Ensemble> run_network_methods(const NetworkOptions& o, Problem problem) {
+namespace {
+
+/// T of HMC's draws as function-space methods measure theirs: of outputs on minibatches, n draws at a time, up to 50
+/// times.
+double function_temperature(const NetworkPosterior& posterior, const Eigen::MatrixXd& draws, repel::Index n) {
+  repel::AnyModel<float> model = posterior.functions();
+  n = std::min(n, draws.cols());
+  const repel::Index stride = draws.cols() / n, times = std::min<repel::Index>(50, stride);
+  double sum = 0;
+  for (repel::Index k = 0; k < times; ++k) {
+    const Eigen::MatrixXf w = draws(Eigen::all, Eigen::seqN(k, n, stride)).cast<float>();
+    model.begin_step(k);
+    Eigen::MatrixXf f(model.output_dim(), n), s(model.output_dim(), n);
+    model.predict(w, f);
+    model.score(f, s);
+    sum += repel::temperature(f, s);
+  }
+  return sum / static_cast<double>(times);
+}
+
+}  // namespace
+
+std::vector<Ensemble> run_network_methods(const NetworkOptions& o,
+                                          const std::function<Problem(std::uint64_t)>& problem_of_seed) {
   using namespace repel;
+  Problem problem = problem_of_seed(o.seed);
   // Bad options are refused now, not after HMC.
   problem.posterior.view.seen(problem.posterior.functions().layout());
   std::vector<Ensemble> results;
@@ -68,21 +101,32 @@ std::vector<Ensemble> run_network_methods(const NetworkOptions& o, Problem probl
            << d.r_hat.maxCoeff() << ", smallest effective sample size " << d.effective_samples.minCoeff()
            << "; weights: R-hat up to " << r.diagnostics.r_hat.maxCoeff() << "; acceptance " << r.acceptance.minCoeff()
            << " to " << r.acceptance.maxCoeff() << "; divergences " << r.divergences;
+      Eigen::MatrixXd scores(r.draws.rows(), r.draws.cols());
+      problem.whole(r.draws, scores);
+      const double t = temperature(r.draws, scores);
+      text << "; temperature of the weights " << t << ", of the outputs on minibatches "
+           << function_temperature(problem.posterior, r.draws, o.particles);
       remark = text.str();
-      results.push_back({"HMC", r.draws, r.report.steps, r.report.seconds});
+      results.push_back({"HMC", r.draws, r.report.steps, r.report.seconds, t, true});
     }
     std::cout << "HMC: " << remark << '\n';
   }
 
-  for (const std::string& name : kNetworkMethods) {
-    if (name == "HMC" || !chosen(name)) continue;
-    NetworkSampler sampler =
-        network_sampler(name, problem.posterior, Adam{.learning_rate = o.learning_rate}, anneal::Constant{o.driving});
-    Networks state{problem.start, 0, Adam{}.init(problem.start)};
-    const Report report = run(sampler, state, o.steps, ProgressBar{name}, StopOnInterrupt{});
-    interrupted = StopOnInterrupt::interrupted();
-    results.push_back({name, state.particles.cast<double>(), report.steps, report.seconds});
-    if (report.stop == Report::Stop::not_finite) std::cout << name << ": " << report.message << '\n';
+  for (long repeat = 0; repeat < o.seeds && !interrupted; ++repeat) {
+    if (repeat > 0) problem = problem_of_seed(o.seed + static_cast<std::uint64_t>(repeat));
+    for (const std::string& name : kNetworkMethods) {
+      if (name == "HMC" || !chosen(name)) continue;
+      if (repeat > 0 && std::find(o.once.begin(), o.once.end(), name) != o.once.end()) continue;
+      NetworkSampler sampler =
+          network_sampler(name, problem.posterior, Adam{.learning_rate = o.learning_rate}, anneal::Constant{o.driving});
+      Networks state{problem.start, 0, Adam{}.init(problem.start)};
+      const Report report = run(sampler, state, o.steps, ProgressBar{name}, StopOnInterrupt{});
+      interrupted = StopOnInterrupt::interrupted();
+      if (report.stop == Report::Stop::not_finite) std::cout << name << ": " << report.message << '\n';
+      if (interrupted && repeat > 0) break;  // half a run would spoil the means
+      results.push_back(
+          {name, state.particles.cast<double>(), report.steps, report.seconds, report.temperature, repeat == 0});
+    }
   }
   if (interrupted) std::cerr << "interrupted: writing what was reached so far\n";
   return results;

@@ -12,13 +12,29 @@
 #include <string>
 #include <vector>
 
-// What the two examples on Bayesian neural networks share: the paper's list of methods, run on one posterior.
+// What the two examples on Bayesian neural networks share: the paper's list of methods and calibrated ones, run on one
+// posterior.
 
 namespace example {
 
-/// In the order of the paper's figures. DE is the plain deep ensemble; an f stands for function space.
-inline const std::vector<std::string> kNetworkMethods{"HMC",     "DE",       "SVGD",     "f-SVGD",   "kde-WGD",
-                                                      "sge-WGD", "ssge-WGD", "kde-fWGD", "sge-fWGD", "ssge-fWGD"};
+/// In the order of the paper's figures, then what is calibrated: in function space, in weight space. DE is the plain
+/// deep ensemble; an f stands for function space.
+inline const std::vector<std::string> kNetworkMethods{"HMC",
+                                                      "DE",
+                                                      "SVGD",
+                                                      "f-SVGD",
+                                                      "kde-WGD",
+                                                      "sge-WGD",
+                                                      "ssge-WGD",
+                                                      "kde-fWGD",
+                                                      "sge-fWGD",
+                                                      "ssge-fWGD",
+                                                      "cal-kde-fWGD",
+                                                      "cal-sge-fWGD",
+                                                      "cal-kde-WGD",
+                                                      "cal-kde-WGD-coordinates",
+                                                      "cal-kde-WGD-layers",
+                                                      "cal-sge-WGD"};
 
 /// The size of the HMC run.
 struct HmcSetting {
@@ -39,6 +55,8 @@ struct NetworkOptions : Options {
   double driving = 1;
   double learning_rate = 0;
   long batch = 64;
+  long seeds = 1;
+  std::vector<std::string> once;
   HmcSetting hmc{0, 0, 0, 0};
 
   /// Adds the options to the command line.
@@ -98,6 +116,8 @@ struct Ensemble {
   Eigen::MatrixXd particles;
   repel::Index steps;
   double seconds;
+  double temperature;  ///< T, in the space where the method works
+  bool first;          ///< of the seeds: the one that is drawn
 };
 
 /// What run_network_methods needs to know of a posterior.
@@ -109,9 +129,10 @@ struct Problem {
   std::function<Eigen::MatrixXd(const Eigen::MatrixXd&)> outputs;  ///< of weights, on a grid
 };
 
+/// The problem with initial particles of a seed; `posterior` has the same for its minibatches.
 template <class Posterior32, class Posterior64>
-Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, const Posterior64& whole,
-                     const Eigen::MatrixXd& grid) {
+Problem make_problem(const NetworkOptions& o, std::uint64_t seed, const Posterior32& posterior,
+                     const Posterior64& whole, const Eigen::MatrixXd& grid) {
   using namespace repel;
   const auto inputs = static_cast<std::size_t>(whole.network().inputs());
   const ChosenPrior prior{
@@ -125,15 +146,17 @@ Problem make_problem(const NetworkOptions& o, const Posterior32& posterior, cons
   };
   return {{[=] { return AnyTarget<float>(posterior.target()); },
            functions,
-           {.probabilities = o.view == "probabilities", .added_only = o.extra_only}},
+           {.probabilities = o.view == "probabilities", .added_only = o.extra_only},
+           layer_blocks(whole.network())},
           AnyTarget<double>(whole.target()),
-          posterior.prior_draws(o.particles, o.seed),
-          whole.prior_draws(o.hmc.chains, o.seed),
+          posterior.prior_draws(o.particles, seed),
+          whole.prior_draws(o.hmc.chains, seed),
           [=](const Eigen::MatrixXd& w) { return whole.outputs(w, grid); }};
 }
 
-/// Runs the chosen methods on one posterior; the particle methods in float, HMC in double and on all data. Ctrl-C ends
-/// the method in hand and skips the rest.
-std::vector<Ensemble> run_network_methods(const NetworkOptions& options, Problem problem);
+/// Runs the chosen methods on one posterior; the particle methods in float, from several seeds if the options say so,
+/// HMC once, in double and on all data. Ctrl-C ends the method in hand and skips the rest.
+std::vector<Ensemble> run_network_methods(const NetworkOptions& options,
+                                          const std::function<Problem(std::uint64_t)>& problem_of_seed);
 
 }  // namespace example

@@ -152,7 +152,8 @@ example::NetworkPosterior both_spaces(const Settings& s, const Posterior& poster
           [=, flat = s.function_prior == "flat"] {
             return flat ? functions(repel::FlatPrior{}) : functions(repel::ImplicitPrior<>{});
           },
-          {.probabilities = s.view == "probabilities"}};
+          {.probabilities = s.view == "probabilities"},
+          repel::layer_blocks(posterior.network())};
 }
 
 /// Pictures at the end of the training data on which hyper-DE compares priors.

@@ -153,6 +153,30 @@ TEST_CASE("blocks name every parameter once, with its layer and fan-in", "[bnn]"
   CHECK(repel::layers_of(network) == 2);
 }
 
+namespace {
+
+struct Blocks {
+  std::vector<repel::ParameterBlock> all;
+  Index count;
+  std::vector<repel::ParameterBlock> blocks() const { return all; }
+  Index parameters() const { return count; }
+};
+
+}  // namespace
+
+TEST_CASE("layer_blocks gives the size of each layer, in the order of a particle", "[bnn]") {
+  using Sizes = std::vector<Index>;
+  CHECK(repel::layer_blocks(repel::Mlp({3, 4, 2})) == Sizes{16, 10});
+  CHECK(repel::layer_blocks(repel::Mlp({1, 50, 50, 1})) == Sizes{100, 2550, 51});
+  // Named in another order than a particle's, and with a layer in two parts.
+  CHECK(repel::layer_blocks(Blocks{{{4, 2, 1, 1}, {0, 3, 1, 0}, {3, 1, 1, 0, true}}, 6}) == Sizes{4, 2});
+  CHECK(repel::layer_blocks(Blocks{{{0, 2, 1, 0}, {2, 3, 1, 1}, {5, 1, 1, 0, true}}, 6}) == Sizes{2, 3, 1});
+  CHECK_THROWS_WITH(repel::layer_blocks(Blocks{{{0, 2, 1, 0}, {3, 3, 1, 1}}, 6}),
+                    contains("each of its 6 parameters once, but do not from parameter 2 on"));
+  CHECK_THROWS_WITH(repel::layer_blocks(Blocks{{{0, 2, 1, 0}}, 6}), contains("from parameter 2 on"));
+  CHECK_THROWS_WITH(repel::layer_blocks(Blocks{{{0, 2, 1, 0}, {1, 5, 1, 1}}, 6}), contains("from parameter 2 on"));
+}
+
 TEST_CASE("a network shows the features of a hidden layer, and takes gradients there", "[bnn]") {
   // Features of the second hidden layer beside the outputs: against the same network cut off there, and finite
   // differences.

@@ -111,6 +111,9 @@ TEST_CASE("HMC recovers a Gaussian of very different scales", "[hmc][recovery]")
   // The step size was adapted to the acceptance asked for.
   CHECK(r.acceptance.mean() > 0.7);
   CHECK(r.acceptance.mean() < 0.95);
+  // The chains' temperature over the last 50 iterations, each with a standard deviation of √(2/(3·3)) = 0.47.
+  CHECK(std::abs(r.report.temperature - 1) < 0.3);
+  CHECK(r.report.caution.empty());
 }
 
 TEST_CASE("HMC runs in float on a pair of lambdas", "[hmc][recovery]") {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <vector>
 
@@ -62,6 +64,30 @@ Index layers_of(const N& network) {
   Index layers = 0;
   for (const ParameterBlock& block : network.blocks()) layers = block.layer >= layers ? block.layer + 1 : layers;
   return layers;
+}
+
+/// How many parameters each layer has, weights and biases together, in the order of a particle:
+///
+///   Calibrated{Kde{}, Calibration::blocks, 1.0, layer_blocks(network)}
+///
+/// A layer whose parameters are not side by side counts once for each of its parts.
+template <class N>
+std::vector<Index> layer_blocks(const N& network) {
+  std::vector<ParameterBlock> blocks = network.blocks();
+  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Index> sizes;
+  Index end = 0, layer = -1;
+  for (const ParameterBlock& block : blocks) {
+    if (block.first != end) break;
+    if (block.layer != layer) sizes.push_back(0);
+    sizes.back() += block.count;
+    end += block.count;
+    layer = block.layer;
+  }
+  if (end != network.parameters())
+    detail::fail("layer_blocks", "the network's blocks must name each of its ", network.parameters(),
+                 " parameters once, but do not from parameter ", end, " on");
+  return sizes;
 }
 
 }  // namespace repel

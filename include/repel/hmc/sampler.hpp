@@ -6,6 +6,7 @@
 #include <repel/core/types.hpp>
 #include <repel/hmc/adaptation.hpp>
 #include <repel/hmc/target.hpp>
+#include <repel/linalg/virial.hpp>
 #include <repel/sampler.hpp>
 
 #include <algorithm>
@@ -54,6 +55,7 @@ struct HmcState {
   detail::RunningMoments<P> moments;
   P position, momentum, slope;  ///< buffers
   Vector<double> proposed, draw;
+  std::vector<detail::VirialSums> virials;
 };
 
 /// Hamiltonian Monte Carlo on several chains at once: they are the columns of one matrix, so that the target is called
@@ -125,7 +127,9 @@ class HmcSampler {
       adapt(s);
     else
       s.acceptance_sum += s.acceptance;
-    return {.step = s.step, .driving = detail::mean_norm(s.gradient)};
+    return {.step = s.step,
+            .driving = detail::mean_norm(s.gradient),
+            .temperature = detail::temperature_of(s.particles, s.gradient, s.virials)};
   }
 
   const Hmc& settings() const { return settings_; }
