@@ -145,7 +145,8 @@ template <class Sampler, class State, class... Observers>
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.message = detail::describe(report);
-    if (report.steps > 0 && report.last.finite)
+    // In function space T is that of outputs, which vary in far fewer directions than there are (docs/calibration.md).
+    if (report.steps > 0 && report.last.finite && report.last.gradients.rows() == state.particles.rows())
       report.caution = detail::caution_of(report.temperature, state.particles.cols(), state.particles.rows());
     if (!report.caution.empty()) report.message.append("; ").append(report.caution);
     report.last.gradients = report.last.directions = {};  // they may not outlive the sampler
