@@ -235,8 +235,8 @@ class HiddenMarkov {
   ArrayXd y_;
 };
 
-/// Radon in houses of Minnesota's counties, with contextual effects, not centred: y_i ~ N(m + s e_c(i) + x_i b, σ²), e, m
-/// and b ~ N(0, 1), s and σ half-normal(1). The parameters are e, m, log s, b and log σ.
+/// Radon in houses of Minnesota's counties, with contextual effects, not centred: y_i ~ N(m + s e_c(i) + x_i b, σ²);
+/// e, m and b ~ N(0, 1), s and σ half-normal(1). The parameters are e, m, log s, b and log σ.
 class Radon {
  public:
   explicit Radon(const Rows& data) : y_(row_of(data, "y")), x_(y_.size(), 3) {
@@ -333,8 +333,8 @@ inline Posterior load(const std::filesystem::path& folder, const std::string& na
                         read_rows(folder / (name + ".ref.csv"), {"mean", "sd"}));
 }
 
-/// The one with eight data. Its reference are means and standard deviations of the draws of ten long chains, posteriordb's
-/// eight_schools-eight_schools_noncentered, with log τ for τ.
+/// The one with eight data. Its reference are means and standard deviations of the draws of ten long chains: those of
+/// posteriordb's eight_schools-eight_schools_noncentered, with log τ for τ.
 inline Posterior eight_schools() {
   const auto row = [](std::initializer_list<double> numbers) {
     return VectorXd(Eigen::Map<const VectorXd>(numbers.begin(), static_cast<Index>(numbers.size())));
