@@ -37,6 +37,14 @@ struct LogGamma {
   void operator()(const auto& w, auto& g) const { g = ((shape - 1 + jacobian) - w.array().exp()).matrix(); }
 };
 
+/// One coordinate's gradient with a factor of 2: the gradient of nothing.
+const auto half_doubled = [](const auto& w, auto& g) {
+  Eigen::Matrix2d p;
+  p << 1, 0.8, 0.8, 1;
+  g = -(p * w);
+  g.row(0) *= 2;
+};
+
 }  // namespace
 
 TEST_CASE("sample finds a correlated posterior of scales 1 and 1000, out of the box", "[sample]") {
@@ -109,15 +117,7 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
       3);  // in one coordinate
   // A forgotten Jacobian: exp(u) with a flat prior has no mass to be found as u → −∞.
   verdict(LogGamma{.shape = 1, .jacobian = 0}, 2);
-  // One coordinate's gradient with a factor of 2: the gradient of nothing.
-  const auto turned = verdict(
-      [](const auto& w, auto& g) {
-        Eigen::Matrix2d p;
-        p << 1, 0.8, 0.8, 1;
-        g = -(p * w);
-        g.row(0) *= 2;
-      },
-      2);
+  const auto turned = verdict(half_doubled, 2);
   CHECK_THAT(turned.message, contains("not the gradient of any log density"));
   verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
   // A funnel that Langevin steps cannot follow: v ~ N(0, 3²), x_k ~ N(0, eᵛ).
@@ -197,15 +197,7 @@ TEST_CASE("mistakes that people make, and what the reports say", "[.mistakes]") 
   show(
       "wrong scale: N(0, 1) with a gradient a hundred times too large, d = 3",
       [](const auto& w, auto& g) { g = -100 * w; }, 3);
-  show(
-      "wrong scale in one coordinate: its gradient twice what the others' cross terms say, d = 2",
-      [](const auto& w, auto& g) {
-        Eigen::Matrix2d p;
-        p << 1, 0.8, 0.8, 1;
-        g = -(p * w);
-        g.row(0) *= 2;
-      },
-      2);
+  show("wrong scale in one coordinate: its gradient twice what the others' cross terms say, d = 2", half_doubled, 2);
 }
 
 }  // namespace sample_test

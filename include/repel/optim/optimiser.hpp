@@ -59,6 +59,12 @@ struct SquareMemory {
   static constexpr bool like_particles = true;  ///< all matrices have the particles' shape
   P square;
   void change_frame(const auto&, const auto& squares) { squares(square); }
+  /// rate / (√square + ε)
+  void step_sizes(Index first, Index count, double rate, double epsilon, typename P::Scalar* out) const {
+    using Scalar = typename P::Scalar;
+    const Scalar eps = std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
+    array_at(out, count) = static_cast<Scalar>(rate) / (array_at(square.data() + first, count).sqrt() + eps);
+  }
   auto fields() { return std::tie(square); }
   auto fields() const { return std::tie(square); }
 };

@@ -40,10 +40,7 @@ struct RmsProp {
   template <class P>
   void step_sizes(const Memory<P>& memory, Index, Index first, Index count, double factor,
                   typename P::Scalar* out) const {
-    using Scalar = typename P::Scalar;
-    detail::array_at(out, count) =
-        static_cast<Scalar>(factor * learning_rate) /
-        (detail::entries(memory.square, first, count).sqrt() + detail::positive_epsilon<Scalar>(epsilon));
+    memory.step_sizes(first, count, factor * learning_rate, epsilon, out);
   }
 };
 
