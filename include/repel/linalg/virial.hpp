@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <concepts>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 // The temperature of an ensemble. For any density p with a mean m and tails that vanish, integration by parts gives
@@ -34,69 +36,76 @@ struct VirialSums {
   double gg = 0;  ///< Σ_i g_i²
 };
 
+constexpr Index kVirialTile = 512;  // coordinates at a time: half a page or more of each particle
+
 /// The sums of `width` coordinates from `first`, in one pass over x and g, both d×n. Differences to the first particle
 /// are summed, so that an offset common to all costs no digits. Squares are left out unless asked for.
 template <bool Squares, class X, class G>
 void virial_sums(const X& x, const G& g, Index first, Index width, VirialSums* out) {
-  using Scalar = typename X::Scalar;
-  constexpr Index most = 128, flush = 64;  // coordinates; columns summed in Scalar before a sum in double
   const Index n = x.cols();
-  struct Accumulated {
-    alignas(64) double x[most]{}, g[most]{}, xg[most]{}, xx[most]{}, gg[most]{};
-  } sums;
+  const auto count = static_cast<double>(n);
+  const auto finish = [&](Index r, double sx, double sg, double sxg, double sxx, double sgg) {
+    out[r] = {.cg = sxg - sx * sg / count, .cc = std::max(0.0, sxx - sx * sx / count), .gg = sgg};
+  };
   if (X::IsRowMajor || width < 16) {  // short columns: Eigen's set-up would take longer than the sums
-    for (Index j = 0; j < n; ++j)
-      for (Index r = 0; r < width; ++r) {
+    for (Index r = 0; r < width; ++r) {
+      double sx = 0, sg = 0, sxg = 0, sxx = 0, sgg = 0;
+      for (Index j = 0; j < n; ++j) {
         const double dx = static_cast<double>(x.coeff(first + r, j) - x.coeff(first + r, 0)),
                      gj = static_cast<double>(g.coeff(first + r, j));
-        sums.x[r] += dx;
-        sums.g[r] += gj;
-        sums.xg[r] += dx * gj;
-        if constexpr (Squares) {
-          sums.xx[r] += dx * dx;
-          sums.gg[r] += gj * gj;
-        }
+        sx += dx, sg += gj, sxg += dx * gj;
+        if constexpr (Squares) sxx += dx * dx, sgg += gj * gj;
       }
-  } else {
-    alignas(64) Scalar space[5][most];
-    auto sx = array_at(space[0], width), sg = array_at(space[1], width), sxg = array_at(space[2], width),
-         sxx = array_at(space[3], width), sgg = array_at(space[4], width);
-    const auto x0 = array_at(x.data() + first, width);
-    for (Index begin = 0; begin < n; begin += flush) {
-      for (auto& row : space) std::fill_n(row, width, Scalar(0));
-      for (Index j = begin; j < std::min(n, begin + flush); ++j) {
-        const auto xj = array_at(x.data() + first + j * x.outerStride(), width),
-                   gj = array_at(g.data() + first + j * g.outerStride(), width);
-        sx += xj - x0;
-        sg += gj;
-        sxg += (xj - x0) * gj;
-        if constexpr (Squares) {
-          sxx += (xj - x0).square();
-          sgg += gj.square();
-        }
-      }
-      array_at(sums.x, width) += sx.template cast<double>();
-      array_at(sums.g, width) += sg.template cast<double>();
-      array_at(sums.xg, width) += sxg.template cast<double>();
-      if constexpr (Squares) {
-        array_at(sums.xx, width) += sxx.template cast<double>();
-        array_at(sums.gg, width) += sgg.template cast<double>();
-      }
+      finish(r, sx, sg, sxg, sxx, sgg);
     }
+    return;
   }
-  const auto count = static_cast<double>(n);
-  for (Index r = 0; r < width; ++r) {
-    out[r].cg = sums.xg[r] - sums.x[r] * sums.g[r] / count;
-    out[r].cc = std::max(0.0, sums.xx[r] - sums.x[r] * sums.x[r] / count);
-    out[r].gg = sums.gg[r];
+  using Scalar = typename X::Scalar;
+  constexpr Index flush = 64, group = 8,
+                  chunk = 16;  // columns summed in Scalar before a sum in double; at a time; rows
+  alignas(64) double total[5][kVirialTile] = {};
+  alignas(64) Scalar part[5][kVirialTile];
+  for (Index begin = 0; begin < n; begin += flush) {
+    for (auto& row : part) std::fill_n(row, width, Scalar(0));
+    const Index end = std::min(n, begin + flush);
+    for (Index j = begin; j < end; j += group) {  // a group of columns: the sums go through memory an eighth as often
+      const Index last = std::min(end, j + group);
+      const auto add = [&]<int Rows>(Index r, std::integral_constant<int, Rows>) {
+        using Rowwise = Eigen::Array<Scalar, Rows, 1>;
+        const auto at = [&](const auto& m, Index column) {
+          return Eigen::Map<const Rowwise>(m.data() + first + r + column * m.outerStride());
+        };
+        const auto sum = [&](int k) { return Eigen::Map<Rowwise>(part[k] + r); };
+        const Rowwise x0 = at(x, 0);
+        Rowwise sx = sum(0), sg = sum(1), sxg = sum(2), sxx = sum(3), sgg = sum(4);
+        for (Index i = j; i < last; ++i) {
+          const Rowwise dx = at(x, i) - x0, gi = at(g, i);
+          sx += dx;
+          sg += gi;
+          sxg += dx * gi;
+          if constexpr (Squares) {
+            sxx += dx.square();
+            sgg += gi.square();
+          }
+        }
+        sum(0) = sx, sum(1) = sg, sum(2) = sxg;
+        if constexpr (Squares) sum(3) = sxx, sum(4) = sgg;
+      };
+      Index r = 0;
+      for (; r + chunk <= width; r += chunk) add(r, std::integral_constant<int, chunk>{});
+      for (; r < width; ++r) add(r, std::integral_constant<int, 1>{});
+    }
+    for (Index k = 0; k < 5; ++k)
+      array_at(total[k], width) += array_at(std::as_const(part[k]), width).template cast<double>();
   }
+  for (Index r = 0; r < width; ++r) finish(r, total[0][r], total[1][r], total[2][r], total[3][r], total[4][r]);
 }
 
 /// Those of all coordinates, in parallel if there are many; the same bits for any number of threads.
 template <bool Squares, class X, class G>
 void virial_sums(const X& x, const G& g, std::vector<VirialSums>& out) {
   out.resize(static_cast<std::size_t>(x.rows()));
-  parallel_tiles(x.rows(), 128, 4 * static_cast<double>(x.cols()),
+  parallel_tiles(x.rows(), kVirialTile, 4 * static_cast<double>(x.cols()),
                  [&](Index first, Index width) { virial_sums<Squares>(x, g, first, width, out.data() + first); });
 }
 

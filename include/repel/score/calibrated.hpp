@@ -55,6 +55,7 @@ struct Calibrated {
   struct Workspace {
     WorkspaceOf<Estimator, Scalar> estimator;
     std::vector<detail::VirialSums> sums;
+    Vector<Scalar> factors;  // of each coordinate
     detail::CalibrationSolve<Scalar> solve;
     Matrix<Scalar> at_particles;  // out of sample
   };
@@ -109,21 +110,25 @@ struct Calibrated {
   template <class Points, class G, class Workspace, class Out>
   void calibrate(const Points& x, const G& g, Workspace& w, Out& out) const {
     const Index d = x.rows(), n = x.cols();
-    if (n < 2) return scale_rows(0, d, temperature, out);
+    using Scalar = typename Out::Scalar;
+    if (n < 2) return scale(static_cast<Scalar>(temperature), out);
     detail::virial_sums<true>(x, g, w.sums);
     switch (calibration) {
       case Calibration::total:
-        return scale_rows(0, d, factor(w.sums, 0, d, n), out);
+        return scale(static_cast<Scalar>(factor(w.sums, 0, d, n)), out);
       case Calibration::coordinates:
-        for (Index k = 0; k < d; ++k) w.sums[static_cast<std::size_t>(k)].cg = factor(w.sums, k, 1, n);
-        return scale_each(w.sums, out);
+        w.factors.resize(d);
+        detail::parallel_tiles(d, detail::kVirialTile, 32, [&](Index first, Index width) {
+          for (Index k = first; k < first + width; ++k) w.factors(k) = static_cast<Scalar>(factor(w.sums, k, 1, n));
+        });
+        return scale(w.factors.array(), out);
       case Calibration::blocks:
-        for (Index first = 0, b = 0; first < d; first += blocks[static_cast<std::size_t>(b++)]) {
-          const Index size = blocks[static_cast<std::size_t>(b)];
-          const double f = factor(w.sums, first, size, n);
-          for (Index k = first; k < first + size; ++k) w.sums[static_cast<std::size_t>(k)].cg = f;
+        w.factors.resize(d);
+        for (Index first = 0; const Index size : blocks) {
+          w.factors.segment(first, size).setConstant(static_cast<Scalar>(factor(w.sums, first, size, n)));
+          first += size;
         }
-        return scale_each(w.sums, out);
+        return scale(w.factors.array(), out);
       case Calibration::full:
         return w.solve.full(x, g, w.sums, temperature, kMostOfNormal, out);
       case Calibration::shrunk:
@@ -147,26 +152,11 @@ struct Calibrated {
     return divisor > 0 ? temperature / divisor : temperature;
   }
 
-  template <class Out>
-  static void scale_rows(Index first, Index size, double f, Out& out) {
-    if (f == 1) return;
-    const auto scale = static_cast<typename Out::Scalar>(f);
-    detail::parallel_tiles(out.cols(), 4, static_cast<double>(size), [&](Index begin, Index width) {
-      for (Index j = begin; j < begin + width; ++j)
-        detail::array_at(out.data() + first + j * out.outerStride(), size) *= scale;
-    });
-  }
-
-  /// Each row by the factor that its cg was replaced with.
-  template <class Out>
-  static void scale_each(const std::vector<detail::VirialSums>& factors, Out& out) {
-    using Scalar = typename Out::Scalar;
-    detail::parallel_tiles(out.rows(), 128, static_cast<double>(out.cols()), [&](Index first, Index width) {
-      alignas(64) Scalar scale[128];
-      for (Index r = 0; r < width; ++r) scale[r] = static_cast<Scalar>(factors[static_cast<std::size_t>(first + r)].cg);
-      for (Index j = 0; j < out.cols(); ++j)
-        detail::array_at(out.data() + first + j * out.outerStride(), width) *=
-            detail::array_at(static_cast<const Scalar*>(scale), width);
+  /// out becomes f · out, row by row if f is a column; by whole columns, which memory likes best.
+  template <class Factor, class Out>
+  static void scale(const Factor& f, Out& out) {
+    detail::parallel_tiles(out.cols(), 2, static_cast<double>(out.rows()), [&](Index begin, Index width) {
+      for (Index j = begin; j < begin + width; ++j) detail::array_at(&out.coeffRef(0, j), out.rows()) *= f;
     });
   }
 };
