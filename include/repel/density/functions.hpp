@@ -1,0 +1,49 @@
+#pragma once
+
+#include <repel/core/types.hpp>
+
+#include <cmath>
+
+// Functions that log densities need and that automatic differentiation's scalars often lack. They work on double and on
+// every scalar with +, −, ·, /, abs, exp and log, and have no branches, which a tape could not follow.
+
+namespace repel {
+
+/// log(1 + eˣ), for any x: log1p_exp(−t) is −log of a logistic function at t.
+template <class T>
+T log1p_exp(const T& x) {
+  using std::abs, std::exp, std::log;
+  const T size = abs(x), decay = exp(-size);
+  return 0.5 * (x + size) + log(1 + decay);
+}
+
+/// log Σ_i exp(v_i)
+template <class T>
+T log_sum_exp(const Vector<T>& v) {
+  using std::abs, std::exp, std::log;
+  T largest = v(0);
+  for (Index i = 1; i < v.size(); ++i) {
+    const T gap = v(i) - largest;
+    largest = largest + 0.5 * (gap + abs(gap));  // the larger of the two
+  }
+  T sum = exp(v(0) - largest);
+  for (Index i = 1; i < v.size(); ++i) sum += exp(v(i) - largest);
+  return largest + log(sum);
+}
+
+/// log Γ(x), x > 0: Stirling's series at x + 8, where its error is below 1e-14, and eight steps of Γ(x + 1) = x Γ(x)
+/// back.
+template <class T>
+T log_gamma(const T& x) {
+  using std::log;
+  const T y = x + 8, inverse = 1 / y, square = inverse * inverse;
+  const T series =
+      inverse *
+      (1. / 12 -
+       square *
+           (1. / 360 - square * (1. / 1260 - square * (1. / 1680 - square * (1. / 1188 - square * (691. / 360360))))));
+  const T low = x * (x + 1) * (x + 2) * (x + 3), high = (x + 4) * (x + 5) * (x + 6) * (x + 7);
+  return (y - 0.5) * log(y) - y + 0.91893853320467274178 + series - log(low) - log(high);  // ½ log 2π
+}
+
+}  // namespace repel
