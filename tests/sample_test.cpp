@@ -1,5 +1,6 @@
 #include "catch.hpp"
 
+#include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
 #include <cmath>
@@ -120,6 +121,10 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
   const auto turned = verdict(half_doubled, 2);
   CHECK_THAT(turned.message, contains("not the gradient of any log density"));
   verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
+  // The plain gradient of a bounded parameter, without transform and Jacobian: Gamma(2) on x > 0, Beta(2, 2).
+  const auto bounded = verdict([](const auto& w, auto& g) { g = (1 / w.array() - 1).matrix(); }, 1);
+  CHECK_THAT(bounded.message, contains("which repel::constrained would keep"));
+  verdict([](const auto& w, auto& g) { g = (1 / w.array() - 1 / (1 - w.array())).matrix(); }, 1);
   // A funnel that Langevin steps cannot follow: v ~ N(0, 3²), x_k ~ N(0, eᵛ).
   const auto funnel = [](const auto& w, auto& g) {
     for (Eigen::Index j = 0; j < w.cols(); ++j) {
@@ -151,6 +156,23 @@ TEST_CASE("sample tells observers, and stops when they say so", "[sample]") {
   CHECK(seen == 50);
   CHECK(!result.report.trusted);
   CHECK_THAT(result.report.message, contains("stopped early"));
+}
+
+TEST_CASE("sample checks the gradient first if it is told to", "[sample]") {
+  const SampleOptions check{.particles = 20, .gradients = 20000, .check_gradient = true};
+  CHECK_THROWS_WITH(sample(half_doubled, 2, check), contains("not the gradient of any log density"));
+  auto wrong = repel::with_log_density([](const auto& w, auto& g) { g = -1.1 * w; },
+                                       [](const auto& w, auto& values) { values = -0.5 * w.colwise().squaredNorm(); });
+  CHECK_THROWS_WITH(sample(wrong, 2, check), contains("the gradient does not fit the log density: coordinate"));
+  const auto right =
+      repel::differentiated([]<class T>(const repel::Vector<T>& w) -> T { return -0.5 * w.squaredNorm(); });
+  CHECK(sample(right, 2, check).particles.cols() == 20);
+  // A density whose logarithm has a bounded argument, started anywhere.
+  const auto log = repel::differentiated([]<class T>(const repel::Vector<T>& w) -> T {
+    using std::log;
+    return log(w(0)) - w(0);
+  });
+  CHECK_THROWS_WITH(sample(log, 1, check), contains("repel::constrained keeps parameters with bounds inside them"));
 }
 
 TEST_CASE("sample refuses what cannot be", "[sample]") {

@@ -27,6 +27,13 @@
 #include <repel/core/scratch.hpp>
 #include <repel/core/threads.hpp>
 #include <repel/core/types.hpp>
+#include <repel/density/check_gradient.hpp>
+#include <repel/density/check_stein.hpp>
+#include <repel/density/constrained.hpp>
+#include <repel/density/differentiated.hpp>
+#include <repel/density/functions.hpp>
+#include <repel/density/joint_transforms.hpp>
+#include <repel/density/transform.hpp>
 #include <repel/kernel/ard.hpp>
 #include <repel/kernel/bandwidth.hpp>
 #include <repel/kernel/imq.hpp>

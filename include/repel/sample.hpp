@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/random.hpp>
+#include <repel/density/check_gradient.hpp>
 #include <repel/diagnostics/ksd.hpp>
 #include <repel/optim/clipped.hpp>
 #include <repel/optim/schedule.hpp>
@@ -48,6 +49,7 @@ struct SampleOptions {
   std::uint64_t seed = 1;
   Index gradients = 450000;                   ///< at most so many evaluations of ∇ log p of one particle
   std::optional<Eigen::MatrixXd> start = {};  ///< d×n, in place of particles and of draws from N(0, 1)
+  bool check_gradient = false;  ///< first, at three particles (density/check_gradient.hpp): throws if wrong
 };
 
 /// What came of it. `trusted` is false if anything below speaks against the sample, and the message says what. What it
@@ -154,7 +156,10 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
     if (!(worst_t <= 0.15))
       object(concat("coordinate ", t_at, " (whitened) has the temperature ", rounded(report.temperatures(t_at)),
                     " where a sample of the posterior has 1",
-                    report.temperatures(t_at) < 0 ? " (is the sign of its gradient right?)" : ""));
+                    report.temperatures(t_at) < 0 ? " (is the sign of its gradient right?)" : "",
+                    std::abs(report.temperatures(t_at)) > 100
+                        ? " (has a parameter a bound, which repel::constrained would keep?)"
+                        : ""));
     if (!(ledger.turning() <= 0.05))
       object(
           "the force turns: it is not the gradient of any log density (is a cross term or a factor of one coordinate "
@@ -226,7 +231,13 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
   }
   if (!detail::all_usable(s))
     detail::fail("sample", "the gradient of the log posterior is not finite at particle ",
-                 detail::first_unusable_column(s), " of the start, but must be; options.start can give a better one");
+                 detail::first_unusable_column(s),
+                 " of the start, but must be; options.start can give a better one, and repel::constrained keeps "
+                 "parameters with bounds inside them");
+  if (options.check_gradient) {
+    const GradientCheck check = check_gradient(reference, x.leftCols(std::min<Index>(3, n)));
+    if (!check.passed) detail::fail("sample", check.message);
+  }
 
   report.arrived = detail::arrive(target, x, s, std::min<Index>(300, options.gradients / (8 * n)));
   report.strays = detail::gather_strays(target, x, stream_seed(options.seed, 2), 150 * n);

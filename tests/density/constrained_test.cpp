@@ -1,7 +1,6 @@
 #include "catch.hpp"
 #include "support/tolerance.hpp"
 
-#include <repel/density.hpp>
 #include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 
@@ -242,6 +241,75 @@ TEST_CASE("sample recovers gamma, beta, Dirichlet and ordered normals", "[constr
     CHECK(mean == Approx(kMeans(k)).margin(0.3 * kSds(k)));  // 100 draws have a tenth
     CHECK((sd > 0.8 * kSds(k) && sd < 1.25 * kSds(k)));
   }
+}
+
+namespace {
+
+/// SVGD with 200 particles, Adam at 0.05 and a bandwidth factor that rises from 1 to 5, as in Pyro's tests of its SVGD.
+template <class Kernel, class Model>
+Eigen::MatrixXd as_pyro(Model& model, const Eigen::MatrixXd& start, Index steps) {
+  const Kernel kernel{repel::Ramp{repel::MedianBandwidth{}, 1.0, 5.0, steps}};
+  auto sampler = repel::weight_space(std::ref(model), repel::Svgd{kernel}, repel::Adam{.learning_rate = 0.05});
+  auto state = sampler.init(start);
+  CHECK(repel::run(sampler, state, steps).finished());
+  return model.constrain(state.particles);
+}
+
+void check_moments(const Eigen::MatrixXd& x, const Eigen::VectorXd& means, const Eigen::VectorXd& variances,
+                   double mean_margin, double variance_margin) {
+  for (Index k = 0; k < x.rows(); ++k) {
+    CAPTURE(k);
+    const double mean = x.row(k).mean(), n = static_cast<double>(x.cols());
+    CHECK(mean == Approx(means(k)).margin(mean_margin));
+    CHECK((x.row(k).array() - mean).square().sum() / (n - 1) == Approx(variances(k)).margin(variance_margin));
+  }
+}
+
+template <class Kernel>
+void pyro_tests() {
+  using std::exp, std::log;
+  {  // LogNormal(−1, 0.7)
+    auto model = repel::constrained(repel::differentiated([]<class T>(const Vector<T>& x) -> T {
+                                      using std::log;
+                                      const T r = (log(x(0)) + 1) / 0.7;
+                                      return -0.5 * r * r - log(x(0));
+                                    }),
+                                    repel::positive());
+    const double mean = exp(-1 + 0.245), variance = (exp(0.49) - 1) * mean * mean;
+    const Eigen::MatrixXd x =
+        as_pyro<Kernel>(model, (1.3 * (0.7 * repel::normal(1, 200, 1).array() - 1) + 0.7).matrix(), 301);
+    check_moments(x, Eigen::VectorXd::Constant(1, mean), Eigen::VectorXd::Constant(1, variance), 0.01, 0.02);
+  }
+  {  // Beta(0.3, 0.7)
+    auto model = repel::constrained(repel::differentiated([]<class T>(const Vector<T>& x) -> T {
+                                      using std::log;
+                                      return -0.7 * log(x(0)) - 0.3 * log(1 - x(0));
+                                    }),
+                                    repel::interval(0, 1));
+    const Eigen::MatrixXd x = as_pyro<Kernel>(model, (1.3 * model.initial(200, 1).array() + 0.7).matrix(), 301);
+    check_moments(x, Eigen::VectorXd::Constant(1, 0.3), Eigen::VectorXd::Constant(1, 0.105), 0.01, 0.02);
+  }
+  {  // Gamma priors of three Poisson rates, five observations each with the sum 14
+    const Eigen::Vector3d a(1.0, 1.8, 2.3), b(2.3, 1.5, 1.2);
+    auto model = repel::constrained(repel::differentiated([&]<class T>(const Vector<T>& x) -> T {
+                                      using std::log;
+                                      T sum(0);
+                                      for (int k = 0; k < 3; ++k)
+                                        sum += (a(k) - 1 + 14) * log(x(k)) - (b(k) + 5) * x(k);
+                                      return sum;
+                                    }),
+                                    repel::positive(3));
+    const Eigen::VectorXd rate = b.array() + 5, means = (a.array() + 14) / rate.array();
+    const Eigen::MatrixXd x = as_pyro<Kernel>(model, model.initial(200, 1), 451);
+    check_moments(x, means, means.array() / rate.array(), 0.02, 0.05);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("SVGD passes the tests that Pyro has for its own", "[constrained]") {
+  SECTION("RBF") { pyro_tests<repel::Rbf<repel::Ramp<repel::MedianBandwidth>>>(); }
+  SECTION("IMQ") { pyro_tests<repel::Imq<repel::Ramp<repel::MedianBandwidth>>>(); }
 }
 
 }  // namespace density_constrained_test

@@ -80,7 +80,7 @@ class Constrained {
 
   /// ∇ log p(z) of every column.
   template <class Z, class G>
-  void operator()(const Z& z, G& g) {
+  void operator()(const Z& z, G& g) const {
     auto& b = enter(z);
     detail::resize_unwritten(b.slope, dim_, z.cols());
     target_(std::as_const(b.x), b.slope);
@@ -88,7 +88,7 @@ class Constrained {
   }
 
   template <class Z>
-  void log_density(const Z& z, Vector<double>& values) requires
+  void log_density(const Z& z, Vector<double>& values) const requires
       requires(Target& t, const Matrix<typename Z::Scalar>& x) {
     t.log_density(x, values);
   }
@@ -101,7 +101,7 @@ class Constrained {
   }
 
   template <class Z, class G>
-  void value_and_gradient(const Z& z, G& g, Vector<double>& values) requires
+  void value_and_gradient(const Z& z, G& g, Vector<double>& values) const requires
       requires(Target& t, const Matrix<typename Z::Scalar>& x, Matrix<typename Z::Scalar>& s) {
     t.value_and_gradient(x, s, values);
   }
@@ -184,8 +184,8 @@ class Constrained {
   }
 
   template <class Z>
-  Buffers<typename Z::Scalar>& enter(const Z& z) {
-    auto& b = std::get<Buffers<typename Z::Scalar>>(buffers_);
+  Buffers<typename Z::Scalar>& enter(const Z& z) const {
+    thread_local Buffers<typename Z::Scalar> b;
     if constexpr (Z::IsRowMajor) {
       b.z = z;
       constrain_into(b.z, b.x, b.log_slopes);
@@ -232,10 +232,9 @@ class Constrained {
 
   static constexpr double kWork = 50;  // per number, of transforms and their exponentials
 
-  Target target_;
+  mutable Target target_;  // whose operator() need not be const
   std::tuple<Transforms...> transforms_;
   Index free_dim_ = 0, dim_ = 0;
-  std::tuple<Buffers<float>, Buffers<double>> buffers_;
 };
 
 /// A target of constrained parameters for any sampler:

@@ -13,7 +13,6 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace repel {
 
@@ -41,7 +40,8 @@ template <class LogDensity>
 class Differentiated {
  public:
   static_assert(
-      std::invocable<LogDensity&, const Vector<double>&> && std::invocable<LogDensity&, const Vector<Dual>&>,
+      std::invocable<const LogDensity&, const Vector<double>&> &&
+          std::invocable<const LogDensity&, const Vector<Dual>&>,
       "repel::differentiated: the log density must be callable with a column of double and with one of "
       "repel::Dual, as a template: template <class T> T operator()(const Eigen::Matrix<T, Eigen::Dynamic, 1>& "
       "w) const");
@@ -53,18 +53,16 @@ class Differentiated {
 
   /// ∇ log p of every column of w.
   template <class W, class G>
-  void operator()(const W& w, G& g) {
+  void operator()(const W& w, G& g) const {
     differentiate(w, g, [](Index, double) {});
   }
 
   /// log p of every column of w.
   template <class W>
-  void log_density(const W& w, Vector<double>& values) {
+  void log_density(const W& w, Vector<double>& values) const {
     values.resize(w.cols());
-    const Index slots = detail::thread_slots();
-    points_.resize(std::max(points_.size(), static_cast<std::size_t>(slots)));
-    detail::parallel_for(w.cols(), kWork * static_cast<double>(w.rows()), slots, [&](Index j, Index slot) {
-      Vector<double>& x = points_[static_cast<std::size_t>(slot)];
+    detail::parallel_for(w.cols(), kWork * static_cast<double>(w.rows()), [&](Index j) {
+      thread_local Vector<double> x;
       x = w.col(j).template cast<double>();
       values(j) = static_cast<double>(log_density_(std::as_const(x)));
     });
@@ -72,7 +70,7 @@ class Differentiated {
 
   /// Both, for the price of the gradient.
   template <class W, class G>
-  void value_and_gradient(const W& w, G& g, Vector<double>& values) {
+  void value_and_gradient(const W& w, G& g, Vector<double>& values) const {
     values.resize(w.cols());
     differentiate(w, g, [&](Index j, double value) { values(j) = value; });
   }
@@ -83,18 +81,18 @@ class Differentiated {
       1000;  // a user's function is assumed to be worth a thread from 100 coordinates upwards
 
   template <class W, class G, class Keep>
-  void differentiate(const W& w, G& g, const Keep& keep) {
-    if constexpr (std::invocable<LogDensity&, const Vector<Dual>&>)
-      static_assert(std::same_as<std::remove_cvref_t<std::invoke_result_t<LogDensity&, const Vector<Dual>&>>, Dual>,
-                    "repel::differentiated: the log density must return T, the scalar of its argument, and not an "
-                    "expression of it, which would refer to variables that are gone: give a lambda its return type, "
-                    "[&]<class T>(const repel::Vector<T>& w) -> T");
+  void differentiate(const W& w, G& g, const Keep& keep) const {
+    if constexpr (std::invocable<const LogDensity&, const Vector<Dual>&>)
+      static_assert(
+          std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<Dual>&>>, Dual>,
+          "repel::differentiated: the log density must return T, the scalar of its argument, and not an "
+          "expression of it, which would refer to variables that are gone: give a lambda its return type, "
+          "[&]<class T>(const repel::Vector<T>& w) -> T");
     using Scalar = typename G::Scalar;
-    const Index d = w.rows(), slots = detail::thread_slots();
+    const Index d = w.rows();
     g.resize(d, w.cols());
-    duals_.resize(std::max(duals_.size(), static_cast<std::size_t>(slots)));
-    detail::parallel_for(w.cols(), 3 * kWork * static_cast<double>(d), slots, [&](Index j, Index slot) {
-      Vector<Dual>& x = duals_[static_cast<std::size_t>(slot)];
+    detail::parallel_for(w.cols(), 3 * kWork * static_cast<double>(d), [&](Index j) {
+      thread_local Vector<Dual> x;
       x.resize(d);
       for (Index k = 0; k < d; ++k) {
         x(k).value() = static_cast<double>(w(k, j));
@@ -119,8 +117,6 @@ class Differentiated {
   }
 
   LogDensity log_density_;
-  std::vector<Vector<double>> points_;  // of each thread
-  std::vector<Vector<Dual>> duals_;
 };
 
 /// std::ref(log_density) is kept by reference.
