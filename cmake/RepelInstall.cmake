@@ -15,4 +15,5 @@ configure_package_config_file(cmake/repel-config.cmake.in ${CMAKE_CURRENT_BINARY
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/repel-config-version.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/repel-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/repel-config-version.cmake
+  cmake/RepelAdapters.cmake
   DESTINATION ${repel_package_dir})

