@@ -120,6 +120,12 @@ class Differentiated {
       "adouble, as a template: template <class T> T operator()(const Eigen::Matrix<T, Eigen::Dynamic, 1>& w) "
       "const");
 
+  static_assert(
+      std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<adouble>&>>, adouble>,
+      "repel::adolc::differentiated: the log density must be a template that returns T, the scalar of its argument, "
+      "and not an expression of it, which would refer to variables that are gone: give a lambda its return "
+      "type, [&]<class T>(const repel::Vector<T>& w) -> T");
+
   Differentiated(LogDensity log_density, Branches branches)
       : log_density_(std::forward<LogDensity>(log_density)), branches_(branches) {}
 
@@ -152,10 +158,6 @@ class Differentiated {
  private:
   template <class W, class G, class Keep>
   void differentiate(const W& w, G& g, const Keep& keep) {
-    static_assert(
-        std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<adouble>&>>, adouble>,
-        "repel::adolc::differentiated: the log density must return T, the scalar of its argument, and not an "
-        "expression of it: give a lambda its return type, [&]<class T>(const repel::Vector<T>& w) -> T");
     using Scalar = typename G::Scalar;
     const auto d = static_cast<int>(w.rows());
     g.resize(w.rows(), w.cols());

@@ -46,6 +46,11 @@ class Differentiated {
       "repel::Dual, as a template: template <class T> T operator()(const Eigen::Matrix<T, Eigen::Dynamic, 1>& "
       "w) const");
 
+  static_assert(std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<Dual>&>>, Dual>,
+                "repel::differentiated: the log density must be a template that returns T, the scalar of its argument, "
+                "and not an expression of it, which would refer to variables that are gone: give a lambda its return "
+                "type, [&]<class T>(const repel::Vector<T>& w) -> T");
+
   explicit Differentiated(LogDensity log_density) : log_density_(std::forward<LogDensity>(log_density)) {}
 
   void begin_step(Index step) requires requires(LogDensity& f) { f.begin_step(step); }
@@ -82,12 +87,6 @@ class Differentiated {
 
   template <class W, class G, class Keep>
   void differentiate(const W& w, G& g, const Keep& keep) const {
-    if constexpr (std::invocable<const LogDensity&, const Vector<Dual>&>)
-      static_assert(
-          std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<Dual>&>>, Dual>,
-          "repel::differentiated: the log density must return T, the scalar of its argument, and not an "
-          "expression of it, which would refer to variables that are gone: give a lambda its return type, "
-          "[&]<class T>(const repel::Vector<T>& w) -> T");
     using Scalar = typename G::Scalar;
     const Index d = w.rows();
     g.resize(d, w.cols());
