@@ -25,6 +25,33 @@ class BnnTarget {
   /// g = N/B ∇ log p(batch | w) + ∇ log p(w), per particle.
   template <class W, class G>
   void operator()(const W& w, G& g) {
+    gradient(w, g, [](Index, const auto&) {});
+  }
+
+  /// log p(D | w) + log p(w) per particle, with all constants.
+  template <class W>
+  void log_density(const W& w, Vector<double>& values) {
+    require_all();
+    ensemble_.evaluate(w, posterior_.inputs(), outputs_);
+    values.resize(w.cols());
+    for (Index j = 0; j < w.cols(); ++j) {
+      const Eigen::Map<const Matrix<Scalar>> f(outputs_.col(j).data(), posterior_.network().outputs(), batch_.size());
+      values(j) = log_density_of(w, j, f);
+    }
+  }
+
+  /// Both, for one forward pass.
+  template <class W, class G>
+  void value_and_gradient(const W& w, G& g, Vector<double>& values) {
+    require_all();
+    values.resize(w.cols());
+    gradient(w, g, [&](Index j, const auto& f) { values(j) = log_density_of(w, j, f); });
+  }
+
+ private:
+  /// `see` is called with every particle and its outputs.
+  template <class W, class G, class See>
+  void gradient(const W& w, G& g, const See& see) {
     static_assert(
         !W::IsRowMajor || W::IsVectorAtCompileTime,
         "repel::Bnn: particles must be stored column by column (Eigen's default), so that a network is contiguous");
@@ -32,7 +59,8 @@ class BnnTarget {
                   "repel::Bnn: the particles must have the scalar type of the data, float or double");
     const auto scale = static_cast<Scalar>(batch_.scale());
     const auto& targets = batch_.targets(posterior_);
-    const auto slope = [&](Index, auto& f) {
+    const auto slope = [&](Index j, auto& f) {
+      see(j, f);
       posterior_.likelihood().score(f, targets);
       f *= scale;
     };
@@ -42,22 +70,18 @@ class BnnTarget {
     ensemble_.gradient(w, batch_.inputs(posterior_), slope, prior, g);
   }
 
-  /// log p(D | w) + log p(w) per particle, with all constants.
-  template <class W>
-  void log_density(const W& w, Vector<double>& values) {
+  template <class W, class F>
+  double log_density_of(const W& w, Index j, const F& f) const {
+    return posterior_.likelihood().log_density(f, posterior_.targets()) +
+           detail::prior_log_density(posterior_.blocks(), posterior_.prior(), j, w.col(j));
+  }
+
+  void require_all() const {
     if (!batch_.all())
       detail::fail("BnnTarget", "the minibatch has ", batch_.size(),
                    " points, but a log density needs all of them: build the Bnn with Minibatch{0}");
-    ensemble_.evaluate(w, posterior_.inputs(), outputs_);
-    values.resize(w.cols());
-    for (Index j = 0; j < w.cols(); ++j) {
-      const Eigen::Map<const Matrix<Scalar>> f(outputs_.col(j).data(), posterior_.network().outputs(), batch_.size());
-      values(j) = posterior_.likelihood().log_density(f, posterior_.targets()) +
-                  detail::prior_log_density(posterior_.blocks(), posterior_.prior(), j, w.col(j));
-    }
   }
 
- private:
   Posterior posterior_;
   detail::BnnBatch<Posterior> batch_;
   Ensemble<typename Posterior::Network, Scalar> ensemble_;

@@ -8,7 +8,7 @@
 
 namespace repel {
 
-/// A target for HMC from two functions of a d×n batch: gradient(w, g) as for weight_space(), and log_density(w, values)
+/// A target for HMC and NUTS from two functions of a d×n batch: gradient(w, g) as for weight_space(), and log_density(w, values)
 /// which writes log p of every column, up to a common constant.
 template <class Gradient, class LogDensity>
 struct TargetWithDensity {
@@ -41,5 +41,21 @@ concept HmcTarget = requires(T& target, const P& w, P& g, Vector<double>& values
   target(w, g);
   target.log_density(w, values);
 };
+
+namespace detail {
+
+/// Gradients and log densities at once: in one call if the target has value_and_gradient(w, g, values), which NUTS makes
+/// once per leapfrog step, else in two.
+template <class T, class W, class G>
+void evaluate(T& target, const W& w, G& g, Vector<double>& values) {
+  if constexpr (requires { target.value_and_gradient(w, g, values); }) {
+    target.value_and_gradient(w, g, values);
+  } else {
+    target(w, g);
+    target.log_density(w, values);
+  }
+}
+
+}  // namespace detail
 
 }  // namespace repel

@@ -45,6 +45,8 @@ class AnyTarget {
       begin_ = [shared](Index step) { shared->begin_step(step); };
     if constexpr (requires(const M& w, Vector<double>& values) { shared->log_density(w, values); })
       density_ = [shared](const M& w, Vector<double>& values) { shared->log_density(w, values); };
+    if constexpr (requires(const M& w, M& g, Vector<double>& values) { shared->value_and_gradient(w, g, values); })
+      both_ = [shared](const M& w, M& g, Vector<double>& values) { shared->value_and_gradient(w, g, values); };
   }
 
   void begin_step(Index step) {
@@ -55,11 +57,18 @@ class AnyTarget {
     if (!density_) detail::fail("AnyTarget", "the target has no log_density(w, values), but HMC needs it");
     density_(w, values);
   }
+  /// In one call if the target can, else in two.
+  void value_and_gradient(const M& w, M& g, Vector<double>& values) {
+    if (both_) return both_(w, g, values);
+    gradient_(w, g);
+    log_density(w, values);
+  }
 
  private:
   std::function<void(Index)> begin_;
   std::function<void(const M&, M&)> gradient_;
   std::function<void(const M&, Vector<double>&)> density_;
+  std::function<void(const M&, M&, Vector<double>&)> both_;
 };
 
 /// Any model of function space for particles of type Matrix<Scalar>.
