@@ -3,14 +3,13 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 #include <repel/io/atomic_file.hpp>
+#include <repel/io/checkpoint_bytes.hpp>
 #include <repel/sampler.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,106 +18,60 @@
 
 // Checkpoints are atomic and checksummed, with one backup. The file: "repelckp", the format's version, the size of a
 // scalar, the step, the bandwidth, the settings, a note, the number of arrays, the arrays (rows, columns, values by
-// columns; first the particles, then what the optimiser remembers), and a checksum of all that. Numbers are
-// little-endian, 8 bytes each. Random streams are not in it: all that repel draws is a function of seed, step and
-// particle, so the step is enough, and the seed belongs in the settings, along with everything else that must be the
-// same, such as the names of the rule and the optimiser.
+// columns, each of the type that it has in the state; first the particles, then what the optimiser remembers, or what
+// HMC and NUTS have adapted), and a checksum of all that. Numbers are little-endian, 8 bytes each but for the arrays.
+// Random streams are not in it: all that repel draws is a function of seed, step and particle, so the step is enough, and
+// the seed belongs in the settings, along with everything else that must be the same, such as the names of the rule and
+// the optimiser.
 
 namespace repel {
 
-/// A checkpoint that a run cannot be resumed from, and why.
-struct CheckpointError : std::runtime_error {
-  CheckpointError(const std::string& why, bool is_damaged) : std::runtime_error(why), damaged(is_damaged) {}
-  bool damaged;  ///< otherwise it is intact, but belongs to another run or program
+/// What can be saved: the State of a Sampler, the HmcState of chains; any state with a memory, or with fields() that
+/// ties its arrays and numbers together.
+template <class S>
+concept Saveable = requires(S& state) {
+  state.particles;
+  state.step;
 };
 
-/// The 64-bit FNV-1a hash, on whole words where possible: enough to notice a damaged file.
-inline std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  std::size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, 8);
-    mix(word);
-    hash ^= hash >> 29;  // the top bits of a word must reach the low bits of the hash
-  }
-  for (; at < bytes.size(); ++at) mix(static_cast<unsigned char>(bytes[at]));
-  return hash;
-}
-
 namespace detail {
-
-static_assert(std::endian::native == std::endian::little, "repel/io: only for little-endian machines");
 
 inline constexpr std::string_view kCheckpointMagic = "repelckp";
 inline constexpr std::uint64_t kCheckpointVersion = 1;
 
-template <class State, class Body>
-void for_each_array(State& state, const Body& body) {
-  using Memory = std::remove_cvref_t<decltype(state.memory)>;
-  static_assert(
-      std::is_empty_v<Memory> || requires(Memory & memory) { memory.fields(); } ||
-          requires(Memory & memory) { memory.data(), memory.rows(), memory.cols(); },
-      "repel: to be saved, an optimiser's memory must be a matrix, or have a member "
-      "auto fields() { return std::tie(a, b); } that names its matrices");
-  body(state.particles);
-  for_each_field(state.memory, body);
+/// A field of a state as an array: it is one, or it is a number.
+template <class Field, class Body>
+void call_with_array(Field& field, const Body& body) {
+  using Value = std::remove_const_t<Field>;
+  if constexpr (std::is_arithmetic_v<Value>) {
+    using One = Eigen::Matrix<Value, 1, 1>;
+    Eigen::Map<std::conditional_t<std::is_const_v<Field>, const One, One>> array(&field);
+    body(array);
+  } else {
+    body(field);
+  }
 }
 
-class CheckpointWriter {
- public:
-  void number(std::uint64_t value) { raw(&value, sizeof value); }
-  void number(double value) { raw(&value, sizeof value); }
-  void text(const std::string& value) {
-    number(std::uint64_t{value.size()});
-    bytes_ += value;
+/// The particles, and what the optimiser remembers; or, for a state without an optimiser, the fields that it names.
+template <class State, class Body>
+void for_each_array(State& state, const Body& body) {
+  const auto each = [&](auto& field) { call_with_array(field, body); };
+  each(state.particles);
+  if constexpr (requires { state.memory; }) {
+    using Memory = std::remove_cvref_t<decltype(state.memory)>;
+    static_assert(
+        std::is_empty_v<Memory> || requires(Memory & memory) { memory.fields(); } ||
+            requires(Memory & memory) { memory.data(), memory.rows(), memory.cols(); },
+        "repel: to be saved, an optimiser's memory must be a matrix, or have a member "
+        "auto fields() { return std::tie(a, b); } that names its matrices");
+    for_each_field(state.memory, each);
+  } else {
+    for_each_field(state, each);
   }
-  void raw(const void* data, std::size_t count) { bytes_.append(static_cast<const char*>(data), count); }
-  const std::string& bytes() const { return bytes_; }
+}
 
- private:
-  std::string bytes_;
-};
-
-/// Reads what a writer wrote; never past the end.
-class CheckpointReader {
- public:
-  CheckpointReader(std::string bytes, std::string file) : bytes_(std::move(bytes)), file_(std::move(file)) {}
-
-  template <class... Parts>
-  [[noreturn]] void refuse(const Parts&... parts) const {
-    throw CheckpointError(concat("repel: the checkpoint ", file_, " ", parts...), false);
-  }
-  template <class... Parts>
-  [[noreturn]] void damaged(const Parts&... parts) const {
-    throw CheckpointError(concat("repel: the checkpoint ", file_, " is damaged: ", parts...), true);
-  }
-  void raw(const char* what, void* out, std::size_t count) {
-    if (count > bytes_.size() - at_) damaged("it ends within its ", what);
-    std::memcpy(out, bytes_.data() + at_, count);
-    at_ += count;
-  }
-  template <class Number>
-  Number number(const char* what) {
-    Number value{};
-    raw(what, &value, sizeof value);
-    return value;
-  }
-  std::string text(const char* what) {
-    const auto length = number<std::uint64_t>(what);
-    if (length > bytes_.size() - at_) damaged("it ends within its ", what);
-    std::string value(bytes_, at_, static_cast<std::size_t>(length));
-    at_ += static_cast<std::size_t>(length);
-    return value;
-  }
-  std::string_view all() const { return bytes_; }
-  std::size_t left() const { return bytes_.size() - at_; }
-
- private:
-  std::string bytes_, file_;
-  std::size_t at_ = 0;
-};
+template <class State>
+using ScalarOf = typename std::remove_cvref_t<decltype(std::declval<State&>().particles)>::Scalar;
 
 }  // namespace detail
 
@@ -129,14 +82,13 @@ inline std::filesystem::path previous_checkpoint(const std::filesystem::path& pa
 
 /// Writes a state to a file; the one that was there before is kept beside it as PATH.previous. `settings` is what must
 /// be the same to go on; `note` is for the caller.
-template <class P, class Memory>
-void save_checkpoint(const std::filesystem::path& path, const State<P, Memory>& state, const std::string& settings,
+template <Saveable S>
+void save_checkpoint(const std::filesystem::path& path, const S& state, const std::string& settings,
                      double bandwidth = 0, const std::string& note = {}) {
-  using Scalar = typename P::Scalar;
   detail::CheckpointWriter out;
   out.raw(detail::kCheckpointMagic.data(), detail::kCheckpointMagic.size());
   out.number(detail::kCheckpointVersion);
-  out.number(std::uint64_t{sizeof(Scalar)});
+  out.number(std::uint64_t{sizeof(detail::ScalarOf<S>)});
   out.number(static_cast<std::uint64_t>(state.step));
   out.number(bandwidth);
   out.text(settings);
@@ -147,8 +99,9 @@ void save_checkpoint(const std::filesystem::path& path, const State<P, Memory>& 
   detail::for_each_array(state, [&](const auto& array) {
     out.number(static_cast<std::uint64_t>(array.rows()));
     out.number(static_cast<std::uint64_t>(array.cols()));
-    const Eigen::Ref<const Matrix<Scalar>> by_columns(array);  // a copy if the state is stored by rows
-    out.raw(by_columns.data(), sizeof(Scalar) * static_cast<std::size_t>(array.size()));
+    using Value = typename std::remove_cvref_t<decltype(array)>::Scalar;
+    const Eigen::Ref<const Matrix<Value>> by_columns(array);  // a copy if the state is stored by rows
+    out.raw(by_columns.data(), sizeof(Value) * static_cast<std::size_t>(array.size()));
   });
   const std::uint64_t sum = checksum(out.bytes());
   AtomicFile file(path);
@@ -163,12 +116,11 @@ struct CheckpointInfo {
   std::string note;
 };
 
-/// Reads a state, made by an init() with the same optimiser and particles of the same shape. Throws CheckpointError,
+/// Reads a state, made by an init() with the same optimiser (or of HMC or NUTS) and particles of the same shape. Throws CheckpointError,
 /// and leaves the state as it was, for a file that is damaged or of another run.
-template <class P, class Memory>
-CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memory>& state,
-                               const std::string& settings) {
-  using Scalar = typename P::Scalar;
+template <Saveable S>
+CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, const std::string& settings) {
+  using Scalar = detail::ScalarOf<S>;
   std::error_code error;
   std::ifstream in(path, std::ios::binary);
   if (!in || !std::filesystem::is_regular_file(path, error))
@@ -199,19 +151,23 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, State<P, Memor
   std::uint64_t wanted = 0;
   detail::for_each_array(state, [&](const auto&) { ++wanted; });
   if (arrays != wanted) file.refuse("has ", arrays, " arrays, but this state has ", wanted, ": another optimiser");
-  std::vector<Matrix<Scalar>> read;  // all of it, before anything is changed
+  std::vector<const char*> read;  // all of it is looked at before anything is changed
   detail::for_each_array(state, [&](const auto& array) {
     const auto rows = file.number<std::uint64_t>("array"), columns = file.number<std::uint64_t>("array");
     if (rows != static_cast<std::uint64_t>(array.rows()) || columns != static_cast<std::uint64_t>(array.cols()))
       file.refuse("has particles or memory of ", rows, "x", columns, ", but this state has ", array.rows(), "x",
                   array.cols());
-    Matrix<Scalar>& values = read.emplace_back(array.rows(), array.cols());
-    file.raw("array", values.data(), sizeof(Scalar) * static_cast<std::size_t>(values.size()));
+    using Value = typename std::remove_cvref_t<decltype(array)>::Scalar;
+    read.push_back(file.skip("array", sizeof(Value) * static_cast<std::size_t>(array.size())));
   });
   if (file.left() != sizeof sum) file.damaged("it goes on after its arrays");
 
   std::size_t k = 0;
-  detail::for_each_array(state, [&](auto& array) { array = read[k++]; });
+  detail::for_each_array(state, [&](auto& array) {
+    Matrix<typename std::remove_cvref_t<decltype(array)>::Scalar> values(array.rows(), array.cols());
+    std::memcpy(values.data(), read[k++], sizeof(values(0)) * static_cast<std::size_t>(values.size()));
+    array = values;
+  });
   state.step = step;
   return info;
 }
@@ -226,8 +182,8 @@ struct Resumed {
 /// Resumes from the last checkpoint, if there is one. If that is damaged it is renamed to PATH.damaged and the one
 /// before it is used. Throws CheckpointError, and changes nothing, if the checkpoint belongs to another run or if all
 /// are damaged.
-template <class P, class Memory>
-Resumed resume_checkpoint(const std::filesystem::path& path, State<P, Memory>& state, const std::string& settings) {
+template <Saveable S>
+Resumed resume_checkpoint(const std::filesystem::path& path, S& state, const std::string& settings) {
   const auto load = [&](const std::filesystem::path& file, std::string refused) {
     CheckpointInfo info = load_checkpoint(file, state, settings);
     return Resumed{file, std::move(refused), std::move(info)};
