@@ -1,4 +1,4 @@
-// expect: repel::hmc: the target must be callable as target(w, g) and have log_density
+// expect: repel::hmc and repel::nuts: the target must be callable as target(w, g) and have log_density
 #include <repel/hmc.hpp>
 #include <repel/repel.hpp>
 

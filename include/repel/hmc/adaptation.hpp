@@ -4,27 +4,47 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <vector>
 
-// What HMC learns in warm-up: the step size of every chain, and the variances of the coordinates for the mass matrix.
+// What HMC and NUTS learn in warm-up: the step size of every chain, and the variances of the coordinates for the mass matrix.
 
 namespace repel::detail {
 
-/// Nesterov's dual averaging of the log step size (Hoffman & Gelman 2014, their constants).
-struct DualAveraging {
-  double centre = 0, error = 0, average = 0, count = 0;
-
-  void restart(double step_size) { *this = {std::log(10 * step_size), 0, 0, 0}; }
-  /// Takes the acceptance of an iteration and returns the step size of the next.
-  double update(double acceptance, double wanted) {
-    constexpr double gamma = 0.05, delay = 10, kappa = 0.75;
-    ++count;
-    error += (wanted - acceptance - error) / (count + delay);
-    const double log_size = centre - std::sqrt(count) / gamma * error;
-    average += std::pow(count, -kappa) * (log_size - average);
-    return std::exp(log_size);
+/// Nesterov's dual averaging of the log step size of every chain (Hoffman & Gelman 2014, their constants).
+class DualAveraging {
+ public:
+  void restart(const Vector<double>& step_size) {
+    centre_.resize(step_size.size());
+    for (Index c = 0; c < centre_.size(); ++c) centre_(c) = std::log(10 * step_size(c));
+    error_.setZero(centre_.size());
+    average_.setZero(centre_.size());
+    count_ = 0;
   }
-  double result() const { return std::exp(average); }
+
+  /// Takes the acceptances of an iteration and gives the step sizes of the next.
+  void update(const Vector<double>& acceptance, double wanted, Vector<double>& step_size) {
+    constexpr double gamma = 0.05, delay = 10, kappa = 0.75;
+    const auto count = static_cast<double>(++count_);
+    for (Index c = 0; c < centre_.size(); ++c) {
+      error_(c) += (wanted - acceptance(c) - error_(c)) / (count + delay);
+      const double log_size = centre_(c) - std::sqrt(count) / gamma * error_(c);
+      average_(c) += std::pow(count, -kappa) * (log_size - average_(c));
+      step_size(c) = std::exp(log_size);
+    }
+  }
+
+  /// The step sizes to stay with.
+  void result(Vector<double>& step_size) const {
+    for (Index c = 0; c < average_.size(); ++c) step_size(c) = std::exp(average_(c));
+  }
+
+  auto fields() { return std::tie(centre_, error_, average_, count_); }
+  auto fields() const { return std::tie(centre_, error_, average_, count_); }
+
+ private:
+  Vector<double> centre_, error_, average_;
+  Index count_ = 0;
 };
 
 /// Running mean and sum of squares of every coordinate of every chain (Welford).
@@ -50,6 +70,9 @@ class RunningMoments {
     const double weight = count * chains / (count * chains + 5);
     return (weight * within.array() + (1 - weight) * 1e-3).matrix();
   }
+
+  auto fields() { return std::tie(count_, mean_, squares_); }
+  auto fields() const { return std::tie(count_, mean_, squares_); }
 
  private:
   Index count_ = 0;  ///< per chain

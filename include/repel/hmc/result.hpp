@@ -2,17 +2,15 @@
 
 #include <repel/core/types.hpp>
 #include <repel/hmc/diagnostics.hpp>
-#include <repel/hmc/sampler.hpp>
 #include <repel/run.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <utility>
 
 namespace repel {
 
-/// What hmc() returns.
+/// What hmc() and nuts() return.
 template <class Scalar>
 struct HmcResult {
   Matrix<Scalar> draws;  ///< d×(chains · draws per chain), chain after chain
@@ -22,6 +20,9 @@ struct HmcResult {
   Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
   Index divergences = 0;       ///< divergent transitions after warm-up; non-zero means distrust the result
   Index warmup_divergences = 0;
+  Index gradients = 0;  ///< gradients of one chain that were evaluated, over all chains, warm-up included
+  double depth = 0;     ///< NUTS: the mean depth of the trees after warm-up; a tree takes 2^depth − 1 leapfrog steps
+  Index at_max_depth = 0;   ///< NUTS: how many of them were cut off at max_depth; if many, raise it
   Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN for fewer than 4 draws
   Report report;            ///< of the run
 
@@ -29,15 +30,14 @@ struct HmcResult {
   auto chain(Index c) const { return draws.middleCols(c * draws_per_chain, draws_per_chain); }
 };
 
-/// Runs HMC from the columns of `initial`, one chain each, and keeps the draws after warm-up. Observers are passed
-/// as in run(); if one stops the run, the draws so far are returned.
-///
-///   target   target(w, g) and target.log_density(w, values): a Bnn's target(), or with_log_density(…)
-template <class T, class Derived, class... Observers>
-HmcResult<typename Derived::Scalar> hmc(T&& target, const Eigen::MatrixBase<Derived>& initial, const Hmc& settings = {},
-                                        Observers&&... observers) {
+namespace detail {
+
+/// Runs a sampler of chains from the columns of `initial`, with its settings, and keeps the draws after warm-up.
+template <class Sampler, class Derived, class... Observers>
+HmcResult<typename Derived::Scalar> run_chains(Sampler sampler, const Eigen::MatrixBase<Derived>& initial,
+                                               Observers&&... observers) {
   using Scalar = typename Derived::Scalar;
-  HmcSampler<std::unwrap_ref_decay_t<T>> sampler(std::forward<T>(target), settings);
+  const auto& settings = sampler.settings();
   auto state = sampler.init(initial);
   const Index chains = state.particles.cols(), room = settings.samples / settings.thin;
   HmcResult<Scalar> out;
@@ -59,10 +59,13 @@ HmcResult<typename Derived::Scalar> hmc(T&& target, const Eigen::MatrixBase<Deri
   out.chains = chains;
   out.draws_per_chain = kept;
   out.step_size = state.step_size;
-  const Index after = std::max<Index>(0, state.step - settings.warmup);
-  out.acceptance = state.acceptance_sum / static_cast<double>(std::max<Index>(1, after));
+  const auto after = static_cast<double>(std::max<Index>(1, state.step - settings.warmup));
+  out.acceptance = state.acceptance_sum / after;
   out.divergences = state.divergences;
   out.warmup_divergences = state.warmup_divergences;
+  out.gradients = state.gradients;
+  out.depth = static_cast<double>(state.depth_sum) / (after * static_cast<double>(chains));
+  out.at_max_depth = state.at_max_depth;
   if (kept >= 4)
     out.diagnostics = diagnose(out.draws, chains);
   else  // too few to tell
@@ -70,5 +73,7 @@ HmcResult<typename Derived::Scalar> hmc(T&& target, const Eigen::MatrixBase<Deri
         Eigen::VectorXd::Constant(out.draws.rows(), std::numeric_limits<double>::quiet_NaN());
   return out;
 }
+
+}  // namespace detail
 
 }  // namespace repel
