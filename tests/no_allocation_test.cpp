@@ -111,6 +111,8 @@ void check_networks() {
               w);
   const Bnn all(network, likelihood, NormalPrior{1.0}, x, labels);
   check_steps("HMC", HmcSampler(all.target(), Hmc{.warmup = 0}), w);
+  // NUTS allocates when the number of chains whose trees grow changes: one chain is always one.
+  check_steps("NUTS", NutsSampler(all.target(), Nuts{.warmup = 0}), w.leftCols(1).eval());
 }
 
 }  // namespace

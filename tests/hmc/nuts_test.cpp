@@ -12,6 +12,7 @@
 #include <limits>
 #include <numbers>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 namespace hmc_nuts_test {
@@ -541,6 +542,29 @@ TEST_CASE("NUTS counts divergences, and refuses bad settings", "[nuts]") {
   CHECK_THROWS_WITH(run_nuts(normal, start, {.thin = 0}), contains("thin is 0"));
   CHECK_THROWS_WITH(run_nuts({normal.gradient, [](const auto&, auto& v) { v.setZero(1); }}, start, {}),
                     contains("nuts: log_density wrote 1 values, but must write one per chain: 2"));
+}
+
+TEST_CASE("chains stay with the averaged step sizes after warm-up", "[nuts][hmc]") {
+  repel::NutsSampler<Target> sampler(gaussian(Eigen::Matrix3d::Identity()), Nuts{.warmup = 60});
+  auto state = sampler.init(repel::normal(3, 2, 1));
+  for (int i = 0; i < 60; ++i) sampler.step(state);
+  const Eigen::VectorXd averaged = std::get<2>(state.dual.fields()).array().exp();
+  CHECK((state.step_size - averaged).norm() < 1e-12);
+  const Eigen::VectorXd found = state.step_size;
+  for (int i = 0; i < 10; ++i) sampler.step(state);
+  CHECK(state.step_size == found);
+}
+
+TEST_CASE("chains may keep the identity as mass matrix", "[nuts][hmc]") {
+  const Target narrow = gaussian(Eigen::Vector2d(1, 100).asDiagonal().toDenseMatrix());
+  for (const bool adapt : {false, true}) {
+    repel::NutsSampler<Target> sampler(narrow, Nuts{.warmup = 100, .adapt_mass = adapt});
+    auto state = sampler.init(repel::normal(2, 2, 1, 0.1));
+    for (int i = 0; i < 100; ++i) sampler.step(state);
+    CHECK((state.variances.array() == 1).all() != adapt);
+    CHECK(state.step_size.maxCoeff() < (adapt ? 3.0 : 0.3));  // the standard deviations are 1 and 0.1
+    CHECK(state.step_size.minCoeff() > (adapt ? 0.3 : 0.03));
+  }
 }
 
 TEST_CASE("NUTS keeps what it has when it is stopped, and thins", "[nuts]") {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-// What HMC and NUTS learn in warm-up: the step size of every chain, and the variances of the coordinates for the mass matrix.
+// What chains learn in warm-up: the step size of each, and the variances of the coordinates for the mass matrix.
 
 namespace repel::detail {
 

@@ -48,7 +48,9 @@ class ChainSampler {
 
  public:
   ChainSampler(Target target, Settings settings)
-      : target_(std::forward<Target>(target)), settings_(settings), windows_(settings.warmup) {
+      : target_(std::forward<Target>(target)),
+        settings_(settings),
+        windows_(settings.adapt_mass ? settings.warmup : 0) {
     settings_.validate();
   }
 

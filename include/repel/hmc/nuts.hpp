@@ -21,6 +21,7 @@ struct Nuts {
   double target_acceptance = 0.8;  ///< what the step size is adapted to
   Index thin = 1;                  ///< keep every thin-th draw
   std::uint64_t seed = 0;
+  bool adapt_mass = true;  ///< false: the identity, where chains move too little in warm-up to tell scales (networks)
 
   static constexpr const char* name = "nuts";
 

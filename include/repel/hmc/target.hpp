@@ -8,8 +8,8 @@
 
 namespace repel {
 
-/// A target for HMC and NUTS from two functions of a d×n batch: gradient(w, g) as for weight_space(), and log_density(w, values)
-/// which writes log p of every column, up to a common constant.
+/// A target for HMC and NUTS from two functions of a d×n batch: gradient(w, g) as for weight_space(), and
+/// log_density(w, values), which writes log p of every column, up to a common constant.
 template <class Gradient, class LogDensity>
 struct TargetWithDensity {
   Gradient gradient;

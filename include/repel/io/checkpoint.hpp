@@ -116,8 +116,8 @@ struct CheckpointInfo {
   std::string note;
 };
 
-/// Reads a state, made by an init() with the same optimiser (or of HMC or NUTS) and particles of the same shape. Throws CheckpointError,
-/// and leaves the state as it was, for a file that is damaged or of another run.
+/// Reads a state, made by an init() with the same optimiser (or of HMC or NUTS) and particles of the same shape. Throws
+/// CheckpointError, and leaves the state as it was, for a file that is damaged or of another run.
 template <Saveable S>
 CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, const std::string& settings) {
   using Scalar = detail::ScalarOf<S>;
