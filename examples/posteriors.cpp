@@ -1,4 +1,4 @@
-// Eight posteriors with known answers, by particles and by HMC, with the same number of gradients for each method.
+// Eight posteriors with known answers, by particles, HMC and NUTS, with the same number of gradients for each method.
 
 #include "posteriors/models.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using Eigen::MatrixXd, Eigen::VectorXd, posteriors::Posterior, repel::Index;
 
-const std::vector<std::string> kMethods{"sample", "SVGD", "SGE-WGD", "SGE-WGD full", "HMC"};
+const std::vector<std::string> kMethods{"sample", "SVGD", "SGE-WGD", "SGE-WGD full", "HMC", "NUTS"};
 
 struct Options {
   std::filesystem::path out = "posteriors-out", data;
@@ -37,13 +37,15 @@ struct Outcome {
   bool trusted = false;  ///< by the method's own report
   Index gradients = 0;
   double seconds = 0;
+  double effective = 0;  ///< HMC and NUTS: the smallest effective sample size of an output …
+  double rate = 0;       ///< … for 1000 gradients after warm-up
 
   bool passes() const { return mean_error <= kMeanError && least_ratio >= kLeastRatio && most_ratio <= kMostRatio; }
   /// The ratio that is farther from 1.
   double worst_ratio() const { return least_ratio * most_ratio < 1 ? least_ratio : most_ratio; }
 };
 
-/// A posterior as all methods see it, which counts: a log density without its gradient counts like one with it.
+/// A posterior as all methods see it, which counts: a gradient, with its log density or without.
 struct Target {
   const Posterior& posterior;
   Index count = 0;
@@ -52,16 +54,29 @@ struct Target {
     count += w.cols();
     repel::per_particle([&](const auto& particle, auto& gradient) { posterior.log_density(particle, gradient); })(w, g);
   }
-  void log_density(const MatrixXd& w, repel::Vector<double>& values) {
+  void value_and_gradient(const MatrixXd& w, MatrixXd& g, repel::Vector<double>& values) {
     count += w.cols();
-    VectorXd unused(w.rows());
-    for (Index j = 0; j < w.cols(); ++j) values(j) = posterior.log_density(w.col(j), unused);
+    values.resize(w.cols());
+    repel::detail::parallel_for(w.cols(), 1e4, [&](Index j) {
+      VectorXd gradient(w.rows());
+      values(j) = posterior.log_density(w.col(j), gradient);
+      g.col(j) = gradient;
+    });
+  }
+  void log_density(const MatrixXd& w, repel::Vector<double>& values) {
+    MatrixXd unused(w.rows(), w.cols());
+    value_and_gradient(w, unused, values);
   }
 };
 
-void compare(const Posterior& posterior, const MatrixXd& particles, Outcome& outcome) {
+MatrixXd outputs_of(const Posterior& posterior, const MatrixXd& particles) {
   MatrixXd out(posterior.mean.size(), particles.cols());
   for (Index j = 0; j < out.cols(); ++j) out.col(j) = posterior.outputs(particles.col(j));
+  return out;
+}
+
+void compare(const Posterior& posterior, const MatrixXd& particles, Outcome& outcome) {
+  const MatrixXd out = outputs_of(posterior, particles);
   const double rest = static_cast<double>(std::max<Index>(1, out.cols() - 1));
   for (Index k = 0; k < out.rows(); ++k) {
     const double mean = out.row(k).mean(), sd = std::sqrt((out.row(k).array() - mean).square().sum() / rest);
@@ -104,22 +119,33 @@ std::optional<Outcome> run_method(const std::string& method, const Posterior& po
     return outcome;
   }
 
-  if (method == "HMC") {
-    // Four chains share the gradients; half of them are for warm-up. A thousand draws are kept.
-    constexpr Index chains = 4, kept = 1000;
-    const Index iterations = std::max<Index>(8, gradients / (chains * (leapfrog + 1))), warmup = iterations / 2;
-    const Hmc settings{.warmup = warmup,
-                       .samples = iterations - warmup,
-                       .leapfrog_steps = leapfrog,
-                       .thin = std::max<Index>(1, (iterations - warmup) * chains / kept),
-                       .seed = seed};
-    const auto spent = [&](const auto&, const StepInfo&) { return target.count >= gradients; };
+  if (method == "HMC" || method == "NUTS") {
+    // Four chains share the gradients. HMC takes half of them for warm-up; how many NUTS takes per iteration is not known
+    // beforehand, so its warm-up has up to 500 iterations, and the number after it is but a bound.
+    constexpr Index chains = 4;
+    const bool is_hmc = method == "HMC";
+    const Index iterations = std::max<Index>(8, gradients / (chains * (is_hmc ? leapfrog : 3))),
+                warmup = is_hmc ? iterations / 2 : std::clamp<Index>(gradients / (40 * chains), 20, 500);
+    Index spent_in_warmup = 0;
+    const auto spent = [&](const auto& state, const StepInfo&) {
+      if (state.step == warmup) spent_in_warmup = target.count;
+      return target.count >= gradients;
+    };
+    const MatrixXd start = normal(posterior.dim, chains, seed);
     const auto r =
-        hmc(std::ref(target), normal(posterior.dim, chains, seed), settings, spent, progress, StopOnInterrupt{});
+        is_hmc ? hmc(std::ref(target), start,
+                     Hmc{.warmup = warmup, .samples = iterations - warmup, .leapfrog_steps = leapfrog, .seed = seed},
+                     spent, progress, StopOnInterrupt{})
+               : nuts(std::ref(target), start, Nuts{.warmup = warmup, .samples = iterations, .seed = seed}, spent,
+                      progress, StopOnInterrupt{});
     if (StopOnInterrupt::interrupted()) return std::nullopt;
     outcome.gradients = target.count;
     outcome.trusted = r.divergences == 0 && r.diagnostics.r_hat.maxCoeff() <= 1.05;  // false for NaN
     end(r.draws);
+    if (r.draws_per_chain >= 4) {
+      outcome.effective = diagnose(outputs_of(posterior, r.draws), chains).effective_samples.minCoeff();
+      outcome.rate = 1000 * outcome.effective / static_cast<double>(outcome.gradients - spent_in_warmup);
+    }
     outcome.temperature = temperature(target, r.draws);
     return outcome;
   }
@@ -191,8 +217,8 @@ void draw(const std::filesystem::path& out, const std::vector<std::string>& name
   const std::filesystem::path data = out / "posteriors-data";
   std::filesystem::create_directories(data);
   constexpr double low_error = 0.005, high_error = 2000, low_ratio = 0.01, high_ratio = 2000;
-  const int points[] = {7, 5, 9, 13, 11};
-  const char* colours[] = {"#1f5fbf", "#d62728", "#e69f00", "#2a9d5c", "#444444"};
+  const int points[] = {7, 5, 9, 13, 11, 1};
+  const char* colours[] = {"#1f5fbf", "#d62728", "#e69f00", "#2a9d5c", "#444444", "#8e44ad"};
   const double middle = 0.5 * static_cast<double>(kMethods.size() - 1);
   std::string errors, ratios;
   for (std::size_t m = 0; m < kMethods.size(); ++m) {
@@ -200,7 +226,7 @@ void draw(const std::filesystem::path& out, const std::vector<std::string>& name
     for (const Entry& e : entries) {
       if (e.method != kMethods[m]) continue;
       const auto at = static_cast<double>(std::find(names.begin(), names.end(), e.posterior) - names.begin()) +
-                      0.14 * (static_cast<double>(m) - middle);
+                      0.13 * (static_cast<double>(m) - middle);
       const Outcome w = e.worst();
       const auto cut = [](double v, double low, double high) {
         return example::detail::number(std::isfinite(v) ? std::clamp(v, low, high) : high) + ' ';
@@ -268,15 +294,18 @@ void compare_methods(const Options& o, const std::vector<Posterior>& all) {
   if (interrupted) std::cerr << "interrupted: writing what was reached so far\n";
 
   example::Table table({"posterior", "method", "mean_error", "sd_least", "sd_most", "passes", "T", "trusts_itself",
-                        "gradients", "seconds"});
+                        "gradients", "seconds", "ess", "ess_per_1000_gradients"});
   for (const Entry& e : entries) {
     const Outcome w = e.worst();
+    const bool chains = e.method == "HMC" || e.method == "NUTS";
     table.add({e.posterior, e.method, brief(w.mean_error), brief(w.least_ratio), brief(w.most_ratio),
                e.part([](const Outcome& r) { return r.passes(); }),
                brief(e.mean([](const Outcome& r) { return r.temperature; })),
                e.part([](const Outcome& r) { return r.trusted; }),
                example::fixed(e.mean([](const Outcome& r) { return r.gradients; }), 0),
-               example::fixed(e.mean([](const Outcome& r) { return r.seconds; }), 1)});
+               example::fixed(e.mean([](const Outcome& r) { return r.seconds; }), 1),
+               chains ? example::fixed(e.mean([](const Outcome& r) { return r.effective; }), 0) : "",
+               chains ? brief(e.mean([](const Outcome& r) { return r.rate; })) : ""});
   }
   table.write(o.out);
   std::vector<std::string> names;
@@ -302,8 +331,8 @@ void compare_methods(const Options& o, const std::vector<Posterior>& all) {
 /// The smallest number of gradients with which a method passes for all seeds.
 void compare_costs(const Options& o, const std::vector<Posterior>& all) {
   const std::vector<Index> budgets{3000, 10000, 30000, 100000, 300000};
-  const std::vector<std::string> methods{"HMC", "sample", "SGE-WGD full"};
-  example::Table table({"posterior", "HMC", "sample", "SGE-WGD full"});
+  const std::vector<std::string> methods{"HMC", "NUTS", "sample", "SGE-WGD full"};
+  example::Table table({"posterior", "HMC", "NUTS", "sample", "SGE-WGD full"});
   bool interrupted = false;
   for (const Posterior& posterior : all) {
     std::vector<std::string> row{posterior.name};
@@ -347,7 +376,7 @@ void compare_costs(const Options& o, const std::vector<Posterior>& all) {
 int main(int argc, char** argv) try {
   Options o;
   CLI::App app{
-      "Samples posteriors whose means and standard deviations are known, with particles and with HMC, and compares. "
+      "Samples posteriors whose means and standard deviations are known, with particles, HMC and NUTS, and compares. "
       "Without --data that is eight schools."};
   app.add_option("--out", o.out, "Folder for summary.csv, the picture and its data")->capture_default_str();
   app.add_option("--data", o.data,
@@ -376,7 +405,8 @@ int main(int argc, char** argv) try {
   app.add_option("--threads", o.threads, "Threads; 0: as many as there are cores")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_flag("--cost", o.cost, "Instead: how few gradients do HMC, sample and SGE-WGD full need? Writes cost.csv");
+  app.add_flag("--cost", o.cost,
+               "Instead: how few gradients do HMC, NUTS, sample and SGE-WGD full need? Writes cost.csv");
   CLI11_PARSE(app, argc, argv);
   repel::set_threads(o.threads);
 
