@@ -113,7 +113,7 @@ int main(int argc, char** argv) try {
           "classification_2d", /*quick=*/{50, 1500}, /*paper=*/{100, 10000}, example::kNetworkMethods, options,
           [&](CLI::App& app) { options.add_to(app); }))
     return *code;
-  options.settle(/*quick=*/{4, 200, 100, 30}, /*paper=*/{8, 500, 500, 100});
+  options.settle(/*quick=*/{4, 40, 120, 200}, /*paper=*/{8, 500, 500, 100});
 
   // The data of the paper's appendix: 200 points around five centres on a ring of radius 5, with unit covariance.
   const auto sample = repel::data::ring_of_gaussians((200 + 2000) / kClasses, options.seed);
@@ -144,6 +144,7 @@ int main(int argc, char** argv) try {
                           {"seconds", 2, false},
                           {"ms_per_step", 3, false},
                           {"T", 3},
+                          {"r_hat", 2, false},
                           {"accuracy", 4},
                           {"nll", 4},
                           {"H_data", 3},
@@ -168,7 +169,7 @@ int main(int argc, char** argv) try {
     table.add(
         r.method,
         {static_cast<double>(r.steps), r.seconds, 1e3 * r.seconds / std::max(1.0, static_cast<double>(r.steps)),
-         r.temperature, repel::metrics::accuracy(on_test.probabilities, test_labels),
+         r.temperature, r.r_hat, repel::metrics::accuracy(on_test.probabilities, test_labels),
          repel::metrics::nll(on_test.probabilities, test_labels), on_test.entropy.mean(), centre(on_grid.entropy),
          far(on_grid.entropy), on_test.disagreement.mean(), centre(on_grid.disagreement), far(on_grid.disagreement),
          difference(on_grid.probabilities, hmc.probabilities), difference(on_grid.sd, hmc.sd)});

@@ -49,7 +49,7 @@ int main(int argc, char** argv) try {
                 ->capture_default_str();
           }))
     return *code;
-  options.settle(/*quick=*/{4, 250, 100, 100}, /*paper=*/{8, 200, 200, 600});
+  options.settle(/*quick=*/{4, 40, 80, 1000}, /*paper=*/{8, 200, 200, 600});
 
   // The data of the paper's appendix: 45 + 45 points, noise of variance 0.25.
   repel::Random random(options.seed);
@@ -80,6 +80,7 @@ int main(int argc, char** argv) try {
                           {"seconds", 2, false},
                           {"ms_per_step", 3, false},
                           {"T", 3},
+                          {"r_hat", 2, false},
                           {"rmse_data", 3},
                           {"rmse", 3},
                           {"nll", 3},
@@ -100,10 +101,10 @@ int main(int argc, char** argv) try {
     };
     table.add(r.method,
               {static_cast<double>(r.steps), r.seconds, 1e3 * r.seconds / std::max(1.0, static_cast<double>(r.steps)),
-               r.temperature, std::sqrt(mean_over(test_x, squares, on_data)), repel::metrics::rmse(t.mean, test_y),
-               repel::metrics::gaussian_nll(t.mean, t.sd_with_noise, test_y), mean_over(grid, p.sd, on_data),
-               mean_over(grid, p.sd, in_gap), mean_over(grid, p.sd, far), difference(p.mean, hmc.mean),
-               difference(p.sd, hmc.sd)});
+               r.temperature, r.r_hat, std::sqrt(mean_over(test_x, squares, on_data)),
+               repel::metrics::rmse(t.mean, test_y), repel::metrics::gaussian_nll(t.mean, t.sd_with_noise, test_y),
+               mean_over(grid, p.sd, on_data), mean_over(grid, p.sd, in_gap), mean_over(grid, p.sd, far),
+               difference(p.mean, hmc.mean), difference(p.sd, hmc.sd)});
   }
   table.write(options.out);
   example::draw_bands("regression_1d", options.out, x, y, grid, predictions, -12, 10, "x*sin(x)");
