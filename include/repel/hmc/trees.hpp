@@ -146,7 +146,11 @@ class NutsMove {
       tree(c).random = stream_seed(settings.seed, step, ~static_cast<std::uint64_t>(c));
       tree(c).start = s.log_density(c) - kinetic_energy(s.variances, momentum_.col(c));
     }
-    for (End& end : ends_) end = {position_, momentum_, slope_};
+    for (End& end : ends_) {
+      end.position = position_;
+      end.momentum = momentum_;
+      end.slope = slope_;
+    }
     sum_ = momentum_;
     moved.particles = s.particles;
     moved.gradient = s.gradient;
