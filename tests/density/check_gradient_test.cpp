@@ -143,4 +143,11 @@ TEST_CASE("Stein's identities tell samples from others", "[check_gradient]") {
   CHECK(found.coordinate == 0);
 }
 
+TEST_CASE("two differences of a cubic are extrapolated to its derivative", "[check_gradient]") {
+  // x³ + x at 0: the difference for step h is 1 + h², so that two of them are enough.
+  repel::detail::RiddersDerivative derivative;
+  for (const double h : {0.5, 0.25}) derivative.add(1 + h * h, 0);
+  REQUIRE(derivative.value == 1);
+}
+
 }  // namespace density_check_gradient_test
