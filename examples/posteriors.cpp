@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <limits>
 #include <optional>
 
 namespace {
@@ -120,12 +121,12 @@ std::optional<Outcome> run_method(const std::string& method, const Posterior& po
   }
 
   if (method == "HMC" || method == "NUTS") {
-    // Four chains share the gradients. HMC takes half of them for warm-up; how many NUTS takes per iteration is not known
-    // beforehand, so its warm-up has up to 500 iterations, and the number after it is but a bound.
+    // Four chains share the gradients, and half of them are for warm-up. How many NUTS takes per iteration is not known
+    // beforehand: in warm-up about 50 on these posteriors, of which 500 iterations suffice; the number after it is a bound.
     constexpr Index chains = 4;
     const bool is_hmc = method == "HMC";
     const Index iterations = std::max<Index>(8, gradients / (chains * (is_hmc ? leapfrog : 3))),
-                warmup = is_hmc ? iterations / 2 : std::clamp<Index>(gradients / (40 * chains), 20, 500);
+                warmup = is_hmc ? iterations / 2 : std::clamp<Index>(gradients / (100 * chains), 20, 500);
     Index spent_in_warmup = 0;
     const auto spent = [&](const auto& state, const StepInfo&) {
       if (state.step == warmup) spent_in_warmup = target.count;
@@ -141,6 +142,11 @@ std::optional<Outcome> run_method(const std::string& method, const Posterior& po
     if (StopOnInterrupt::interrupted()) return std::nullopt;
     outcome.gradients = target.count;
     outcome.trusted = r.divergences == 0 && r.diagnostics.r_hat.maxCoeff() <= 1.05;  // false for NaN
+    if (r.draws_per_chain == 0) {                                                    // warm-up took all gradients
+      outcome.mean_error = std::numeric_limits<double>::infinity();
+      outcome.least_ratio = 0;
+      return outcome;
+    }
     end(r.draws);
     if (r.draws_per_chain >= 4) {
       outcome.effective = diagnose(outputs_of(posterior, r.draws), chains).effective_samples.minCoeff();
