@@ -19,12 +19,16 @@
 
 #include <repel/bnn/batch.hpp>
 #include <repel/bnn/bnn.hpp>
+#include <repel/bnn/classification_likelihoods.hpp>
 #include <repel/bnn/ensemble.hpp>
 #include <repel/bnn/functions.hpp>
 #include <repel/bnn/likelihood.hpp>
-#include <repel/bnn/minibatch.hpp>
 #include <repel/bnn/mlp.hpp>
 #include <repel/bnn/network.hpp>
+#include <repel/bnn/own_likelihood.hpp>
 #include <repel/bnn/points.hpp>
 #include <repel/bnn/prior.hpp>
+#include <repel/bnn/regression_likelihoods.hpp>
+#include <repel/bnn/scaling.hpp>
 #include <repel/bnn/target.hpp>
+#include <repel/core/minibatch.hpp>

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "support/differences.hpp"
 #include "support/tolerance.hpp"
 
 #include <repel/bnn.hpp>
@@ -22,23 +23,6 @@ auto make(const Likelihood& likelihood, const Targets& y, const Prior& prior, re
   return repel::Bnn(repel::Mlp({2, 6, 3}, repel::Activation::tanh), likelihood, prior, kX, y, batch);
 }
 
-/// ∇ log p by central differences of log_density, which is accurate to about 1e-9 of the largest entry.
-template <class Posterior>
-Eigen::MatrixXd differences(const Posterior& posterior, const Eigen::MatrixXd& w) {
-  auto target = posterior.target();
-  Eigen::MatrixXd g(w.rows(), w.cols());
-  Eigen::VectorXd up, down;
-  for (Index k = 0; k < w.rows(); ++k) {
-    Eigen::MatrixXd moved = w;
-    moved.row(k).array() += 1e-6;
-    target.log_density(moved, up);
-    moved.row(k).array() -= 2e-6;
-    target.log_density(moved, down);
-    g.row(k) = ((up - down) / 2e-6).transpose();
-  }
-  return g;
-}
-
 template <class Posterior>
 Eigen::MatrixXd gradient(const Posterior& posterior, const Eigen::MatrixXd& w, Index step = 0) {
   auto target = posterior.target();
@@ -53,7 +37,7 @@ Eigen::MatrixXd gradient(const Posterior& posterior, const Eigen::MatrixXd& w, I
 TEST_CASE("the weight posterior's gradient is that of its log density", "[bnn]") {
   const auto check = [](const auto& posterior) {
     const Eigen::MatrixXd w = repel::normal(posterior.network().parameters(), 4, 3);
-    CHECK(test::relative_error(gradient(posterior, w), differences(posterior, w)) < 1e-7);
+    CHECK(test::relative_error(gradient(posterior, w), test::differences(posterior.target(), w)) < 1e-7);
   };
   check(make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{1.0}));
   check(make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{0.5}));
@@ -120,16 +104,19 @@ TEST_CASE("minibatches are reshuffled every epoch, scaled by N/B, and cover the 
   const auto tight = make(repel::GaussianLikelihood{0.3}, kY, repel::NormalPrior{0.1}, {.size = 4, .seed = 5});
   CHECK(test::relative_error(gradient(tight, w, 2) - gradient(batches, w, 2), -100 * w) < 1e-9);
 
-  repel::detail::BatchSchedule schedule({.size = 5, .seed = 5}, 12), again({.size = 5, .seed = 5}, 12);
+  repel::BatchIndices schedule({.size = 5, .seed = 5}, 12), again({.size = 5, .seed = 5}, 12);
   std::set<std::vector<Index>> orders;
   std::vector<int> seen(12, 0);
   for (Index step = 0; step < 1200; ++step) {  // 600 epochs of two batches; two points are left out of each
-    const Index* index = schedule.at(step);
-    const std::set<Index> distinct(index, index + 5);
+    const auto index = schedule.at(step);
+    const std::set<Index> distinct(index.begin(), index.end());
     CHECK(distinct.size() == 5);
     for (const Index i : distinct) ++seen[static_cast<std::size_t>(i)];
-    orders.emplace(index, index + 5);
-    if (step % 100 == 37) CHECK(std::vector(index, index + 5) == std::vector(again.at(step), again.at(step) + 5));
+    orders.emplace(index.begin(), index.end());
+    if (step % 100 == 37) {
+      const auto same = again.at(step);
+      CHECK(std::vector(index.begin(), index.end()) == std::vector(same.begin(), same.end()));
+    }
   }
   CHECK(orders.size() > 1150);
   // Each point is in a batch with probability 5/6 per epoch: 500 ± 9.1 (one standard deviation).
@@ -155,6 +142,61 @@ void check_functions(Model model, Index n) {
 }
 
 }  // namespace
+
+TEST_CASE("steps see points as they were augmented, the same for the same step, in both spaces", "[bnn]") {
+  const auto shift = [](std::uint64_t seed, Eigen::Ref<Eigen::VectorXd> point) {
+    point.array() += 0.1 * repel::Random(seed).uniform();
+  };
+  const Eigen::MatrixXd w = repel::normal(39, 5, 3);
+  for (const repel::Minibatch batch : {repel::Minibatch{4, 5}, repel::Minibatch{}}) {  // also where a step sees all
+    const auto plain = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, batch);
+    const auto posterior = plain.augmented(shift);
+    CHECK(gradient(posterior, w, 7) == gradient(posterior, w, 7));
+    CHECK_FALSE(gradient(posterior, w, 7) == gradient(plain, w, 7));
+    CHECK_FALSE(gradient(plain, w, 7) == gradient(plain.augmented(shift), w, 8));
+    CHECK(gradient(posterior.augmented({}), w, 7) == gradient(plain, w, 7));
+
+    // Every point by a seed of its own, which depends on the step.
+    auto functions = posterior.functions(repel::FlatPrior{}), before = plain.functions(repel::FlatPrior{});
+    std::set<double> shifts;
+    for (const Index step : {7, 8}) {
+      functions.begin_step(step);
+      before.begin_step(step);
+      const Eigen::MatrixXd moved = functions.inputs() - before.inputs();
+      for (Index i = 0; i < moved.cols(); ++i) {
+        CHECK(moved(0, i) == Approx(moved(1, i)).margin(1e-12));
+        CHECK((moved(0, i) > 0 && moved(0, i) < 0.1));
+        shifts.insert(std::round(1e9 * moved(0, i)));
+      }
+    }
+    CHECK(static_cast<Index>(shifts.size()) == 2 * functions.inputs().cols());
+    CHECK(posterior.inputs() == kX);
+    CHECK(posterior.outputs(w, kX) == plain.outputs(w, kX));
+  }
+  // Both spaces see the same points.
+  const auto posterior =
+      make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}, {.size = 4, .seed = 5}).augmented(shift);
+  auto functions = posterior.functions(repel::FlatPrior{});
+  functions.begin_step(7);
+  Eigen::MatrixXd f, s, g;
+  functions.predict(w, f);
+  functions.score(f, s);
+  functions.pullback(w, s, g);
+  CHECK(test::relative_error(g - w, gradient(posterior, w, 7)) < 1e-12);
+
+  // A batch for each particle: another one for each, and the same from any step.
+  auto own = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0},
+                  {.size = 4, .seed = 5, .per_particle = true})
+                 .augmented(shift);
+  const Eigen::MatrixXd same = w.col(0).replicate(1, 3), each = gradient(own, same, 7);
+  CHECK_FALSE(each.col(0) == each.col(1));
+  CHECK(each == gradient(own, same, 7));
+
+  // No log density of a posterior that changes from step to step.
+  Eigen::VectorXd values;
+  auto whole = make(repel::CategoricalLikelihood{}, kLabels, repel::NormalPrior{1.0}).augmented(shift).target();
+  CHECK_THROWS_WITH(whole.log_density(w, values), contains("augmented"));
+}
 
 TEST_CASE("functions are seen at the batch and at further points, as outputs or probabilities",
           "[bnn][function_space]") {
@@ -329,6 +371,11 @@ TEST_CASE("in probability space likelihood, prior and kernel are of the probabil
   repel::CategoricalLikelihood{}.score_of_probabilities(certain, Eigen::RowVectorXi::Zero(1));
   CHECK(certain(0) == Approx(1e12));
   CHECK(certain.bottomRows(2).isZero(0));
+  certain << 0, 1, 0;
+  repel::CategoricalLikelihood{.log_floor = 1e-15}.score_of_probabilities(certain, Eigen::RowVectorXi::Zero(1));
+  CHECK(certain(0) == Approx(1e15));
+  CHECK_THROWS_WITH(make(repel::CategoricalLikelihood{.log_floor = -1}, kLabels, repel::NormalPrior{1.0}),
+                    contains("log_floor is -1"));
 
   // Nor does it leave the range of float where a batch speaks for many points.
   const repel::Bnn many(repel::Mlp({1, 3}), repel::CategoricalLikelihood{}, repel::NormalPrior{1e4},
@@ -386,6 +433,51 @@ TEST_CASE("initial weights have the distribution they are said to have", "[bnn]"
   CHECK(u.topRows(first).cwiseAbs().maxCoeff() == Approx(1 / std::sqrt(30.0)).epsilon(1e-3));
   CHECK(u.bottomRows(410).cwiseAbs().maxCoeff() == Approx(1 / std::sqrt(40.0)).epsilon(1e-3));
   CHECK(u.topRows(first).squaredNorm() / static_cast<double>(first * 50) == Approx(1 / 90.0).epsilon(0.02));
+
+  const Eigen::MatrixXd he = repel::he_draws(network, 50, 1);
+  CHECK(he.topRows(30 * 40).squaredNorm() / (30.0 * 40 * 50) == Approx(2 / 30.0).epsilon(0.02));
+  CHECK(he.middleRows(first, 400).squaredNorm() / (400.0 * 50) == Approx(2 / 40.0).epsilon(0.03));
+  CHECK(he.middleRows(30 * 40, 40).isZero(0));
+  CHECK(he.bottomRows(10).isZero(0));
+  CHECK(std::abs(he.mean()) < 0.002);
+  CHECK((he.col(0).head(99) - he.col(1).head(99)).norm() > 0.1);
+  CHECK(repel::he_draws(network, 50, 2) != he);
+  repel::set_threads(3);
+  CHECK(repel::he_draws(network, 50, 1) == he);
+  repel::set_threads(1);
+  CHECK_THROWS_WITH(repel::he_draws(network, 0, 1), contains("he_draws: count is 0, but must be at least 1"));
+}
+
+namespace {
+
+/// Says how its outputs were computed.
+struct Line {
+  template <class Scalar>
+  struct Tape {};
+  Index inputs() const { return 1; }
+  Index outputs() const { return 1; }
+  Index parameters() const { return 1; }
+  std::vector<repel::ParameterBlock> blocks() const { return {{0, 1, 1, 0, false}}; }
+  void forward(const auto& w, const auto& x, auto&, auto& f) const { f = w(0) * x; }
+  void evaluate(const auto& w, const auto& x, auto&, auto& f) const { f = w(0) * x.array() + 100; }
+  void backward(const auto&, const auto& x, const auto&, const auto& v, auto& g) const {
+    g(0) = v.cwiseProduct(x).sum();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a network's evaluate() is used where nothing is kept for a backward pass", "[bnn]") {
+  repel::Ensemble<Line, double> ensemble(Line{});
+  const Eigen::MatrixXd w{{2.0, 3.0}}, x{{1.0}};
+  Eigen::MatrixXd f, g;
+  ensemble.evaluate(w, x, f);
+  CHECK(f == Eigen::MatrixXd{{102.0, 103.0}});
+  ensemble.forward(w, x, f);
+  CHECK(f == Eigen::MatrixXd{{2.0, 3.0}});
+  ensemble.gradient(
+      w, x, [](Index, auto&) {}, [](Index) {}, g);
+  CHECK(g == Eigen::MatrixXd{{2.0, 3.0}});
 }
 
 TEST_CASE("predictions average over the members", "[bnn]") {

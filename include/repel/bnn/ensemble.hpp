@@ -5,6 +5,9 @@
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -17,8 +20,9 @@ namespace repel {
 ///   ensemble.backward(W, X, V, G);       // G = Jᵀ V per member: the vector–Jacobian product at those W and X
 ///
 /// A column of F holds the outputs at the first point, at the second …, and then the features of a hidden layer in the
-/// same way, if the network exposes them. Buffers are kept: while sizes do not change, nothing is allocated (except
-/// inside Eigen's products).
+/// same way, if the network exposes them. A column of W may go on after the network's parameters, with `extra` numbers
+/// that belong to someone else, such as the likelihood; those of G are left as they are. Buffers are kept: while sizes do
+/// not change, nothing is allocated (except inside Eigen's products).
 template <class N, Real Scalar>
 class Ensemble {
   static_assert(
@@ -29,12 +33,21 @@ class Ensemble {
   using Tape = typename N::template Tape<Scalar>;
 
  public:
-  explicit Ensemble(N network) : network_(std::move(network)) {}
+  /// Particles have `extra` further rows below the network's parameters, which the network does not see.
+  explicit Ensemble(N network, Index extra = 0) : network_(std::move(network)), extra_(extra) {}
 
+  /// The network.
   const N& network() const { return network_; }
 
   /// The number of rows of F for this many points.
   Index rows(Index points) const { return (network_.outputs() + features_of(network_)) * points; }
+
+  /// From now on the network sees every member as if its numbers began where memory is aligned. Eigen's small products
+  /// round in another order elsewhere, and where a member lies depends on how many come before it in its process. For
+  /// networks that say `static constexpr bool rounds_by_alignment = true;`, and whose tapes refer to nothing but themselves.
+  void see_aligned() {
+    aligned_ = requires { requires N::rounds_by_alignment; };
+  }
 
   /// Outputs (and features) of every member at every point. Nothing is kept for a backward pass.
   void evaluate(const M& w, const M& x, M& f) {
@@ -42,7 +55,7 @@ class Ensemble {
     const Index slots = begin_slots();
     f.resize(rows(x.cols()), w.cols());
     detail::parallel_for(w.cols(), work(x.cols()), slots,
-                         [&](Index j, Index slot) { forward_one(w, x, at_slot(slot).tape, j, f.col(j).data()); });
+                         [&](Index j, Index slot) { evaluate_one(w, x, at_slot(slot).tape, j, f.col(j).data()); });
   }
 
   /// The same, keeping what backward() needs.
@@ -76,13 +89,22 @@ class Ensemble {
   /// to column j of G.
   template <class Slope, class Finish, class G>
   void gradient(const M& w, const M& x, const Slope& slope, const Finish& finish, G& g) {
+    gradient(
+        w, x.cols(), [&x](Index, M&) -> const M& { return x; }, slope, finish, g);
+  }
+
+  /// The same with points of its own for every member: points(j, X) may write them into X, inputs×p, and returns them.
+  template <class Points, class Slope, class Finish, class G>
+  void gradient(const M& w, Index p, const Points& points, const Slope& slope, const Finish& finish, G& g) {
     static_assert(!G::IsRowMajor || G::IsVectorAtCompileTime, "repel::Ensemble: G must be stored column by column");
-    require_fit(w, x);
-    const Index slots = begin_slots(), p = x.cols(), outputs = network_.outputs() * p;
+    require_fit(w);
+    const Index slots = begin_slots(), outputs = network_.outputs() * p;
     for (Slot& slot : slots_) slot.values.setZero(rows(p));
     g.resize(w.rows(), w.cols());
     detail::parallel_for(w.cols(), 3 * work(p), slots, [&](Index j, Index at) {
       Slot& slot = at_slot(at);
+      const M& x = points(j, slot.points);
+      require_fit(x.rows(), x.cols() == p);
       forward_one(w, x, slot.tape, j, slot.values.data());
       Eigen::Map<M> f(slot.values.data(), network_.outputs(), p);
       slope(j, f);
@@ -96,6 +118,7 @@ class Ensemble {
   struct Slot {
     Tape tape;
     Vector<Scalar> values;
+    M points;
   };
 
   Slot& at_slot(Index slot) { return slots_[static_cast<std::size_t>(slot)]; }
@@ -107,8 +130,44 @@ class Ensemble {
 
   double work(Index points) const { return static_cast<double>(network_.parameters() * points); }
 
-  void forward_one(const M& w, const M& x, Tape& tape, Index j, Scalar* values) const {
+  void evaluate_one(const M& w, const M& x, Tape& tape, Index j, Scalar* values) const {
     const Eigen::Map<const Vector<Scalar>> parameters(w.col(j).data(), w.rows());
+    Eigen::Map<M> f(values, network_.outputs(), x.cols());
+    if constexpr (requires { network_.evaluate(parameters, x, tape, f); })
+      if (features_of(network_) == 0) return network_.evaluate(parameters, x, tape, f);
+    forward_one(w, x, tape, j, values);
+  }
+
+  /// Numbers in memory, or a copy of them where memory is aligned if they are to be seen there: see see_aligned().
+  class Aligned {
+   public:
+    Aligned(bool wanted, int slot, Scalar* values, Index count) : values_(values), count_(count), seen_(values) {
+      if (!wanted || reinterpret_cast<std::uintptr_t>(values) % 64 == 0) return;
+      static thread_local std::array<Vector<Scalar>, 3> copies;
+      Vector<Scalar>& copy = copies[static_cast<std::size_t>(slot)];
+      if (copy.size() < count + 64) copy.resize(count + 64);
+      seen_ = copy.data();
+      while (reinterpret_cast<std::uintptr_t>(seen_) % 64 != 0) ++seen_;
+      std::copy_n(values, count, seen_);
+    }
+    Scalar* data() const { return seen_; }
+    void write_back() const {
+      if (seen_ != values_) std::copy_n(seen_, count_, values_);
+    }
+
+   private:
+    Scalar* values_;
+    Index count_;
+    Scalar* seen_;
+  };
+  Aligned aligned(int slot, const Scalar* values, Index count) const {
+    return {aligned_, slot, const_cast<Scalar*>(values), count};  // only ever written back where it came from
+  }
+
+  void forward_one(const M& w, const M& x, Tape& tape, Index j, Scalar* out) const {
+    const Aligned own = aligned(0, w.col(j).data(), network_.parameters()), result = aligned(1, out, rows(x.cols()));
+    const Eigen::Map<const Vector<Scalar>> parameters(own.data(), network_.parameters());
+    Scalar* const values = result.data();
     Eigen::Map<M> f(values, network_.outputs(), x.cols());
     network_.forward(parameters, x, tape, f);
     if constexpr (requires { network_.features(); })
@@ -116,30 +175,45 @@ class Ensemble {
         Eigen::Map<M> z(values + f.size(), features, x.cols());
         network_.copy_features(tape, z);
       }
+    result.write_back();
   }
 
-  void backward_one(const M& w, const M& x, Tape& tape, Index j, const Scalar* values, Scalar* gradient) const {
-    const Eigen::Map<const Vector<Scalar>> parameters(w.col(j).data(), w.rows());
+  void backward_one(const M& w, const M& x, Tape& tape, Index j, const Scalar* from, Scalar* gradient) const {
+    const Aligned own = aligned(0, w.col(j).data(), network_.parameters()), slopes = aligned(1, from, rows(x.cols())),
+                  result = aligned(2, gradient, network_.parameters());
+    const Scalar* const values = slopes.data();
+    const Eigen::Map<const Vector<Scalar>> parameters(own.data(), network_.parameters());
     const Eigen::Map<const M> v(values, network_.outputs(), x.cols());
-    Eigen::Map<Vector<Scalar>> g(gradient, w.rows());
+    Eigen::Map<Vector<Scalar>> g(result.data(), network_.parameters());
     if constexpr (requires { network_.features(); })
       if (const Index features = network_.features(); features > 0) {
         const Eigen::Map<const M> u(values + v.size(), features, x.cols());
-        return network_.backward(parameters, x, tape, v, u, g);
+        network_.backward(parameters, x, tape, v, u, g);
+        return result.write_back();
       }
     network_.backward(parameters, x, tape, v, g);
+    result.write_back();
   }
 
   void require_fit(const M& w, const M& x) const {
-    if (w.rows() != network_.parameters())
-      detail::fail("Ensemble", "W has ", w.rows(), " rows, but must have ", network_.parameters(),
-                   ", the parameters of the network");
-    if (x.rows() != network_.inputs())
-      detail::fail("Ensemble", "X has ", x.rows(), " rows, but must have ", network_.inputs(),
+    require_fit(w);
+    require_fit(x.rows());
+  }
+  void require_fit(const M& w) const {
+    if (w.rows() != network_.parameters() + extra_)
+      detail::fail("Ensemble", "W has ", w.rows(), " rows, but must have ", network_.parameters() + extra_,
+                   ", the parameters of the network", extra_ > 0 ? " and of the likelihood" : "");
+  }
+  void require_fit(Index inputs, bool right_count = true) const {
+    if (inputs != network_.inputs())
+      detail::fail("Ensemble", "X has ", inputs, " rows, but must have ", network_.inputs(),
                    ", the inputs of the network");
+    if (!right_count) detail::fail("Ensemble", "X has another number of points than was announced");
   }
 
   N network_;
+  Index extra_;
+  bool aligned_ = false;
   std::vector<Tape> tapes_;
   std::vector<Slot> slots_;
   Index points_ = 0;

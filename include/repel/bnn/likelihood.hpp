@@ -1,131 +1,115 @@
 #pragma once
 
-#include <repel/core/check.hpp>
-#include <repel/core/normal_density.hpp>
+#include <repel/core/random.hpp>
 #include <repel/core/types.hpp>
-#include <repel/linalg/softmax.hpp>
 
-#include <algorithm>
-#include <cmath>
+#include <concepts>
+#include <utility>
 
-// Likelihoods: how likely the observed targets are, given the network's outputs.
+// Likelihoods: how likely the observed targets are, given the network's outputs. The ones that come with repel are in
+// regression_likelihoods.hpp and classification_likelihoods.hpp; own_likelihood.hpp makes one from a log density alone.
 //
 // A likelihood is a value with
 //   template <class Scalar> using Targets     the type of the observations, one column per point
+//   template <class Scalar> using Prediction  what the ensemble says about a point
 //   static constexpr bool has_probabilities   whether the softmax of the outputs means anything
 //   check(y, outputs)                         throws if the observations do not fit a network with that many outputs
 //   score(f, y)                               f ← ∇_f Σ log p(y | f), in place; f is outputs×p
 //   score_of_probabilities(p, y)              if has_probabilities: the same as a function of the probabilities
 //   log_density(f, y)                         Σ log p(y | f) over the points
-//   summarise(F, outputs)                     the ensemble's prediction, from the members' outputs: (outputs p)×n
+//   summarise(F, outputs, prediction)         the ensemble's prediction, from the members' outputs: (outputs p)×n
+//
+// and, where targets are numbers on a scale that does not matter, so that they may be standardised (scaling.hpp),
+//   static constexpr bool scales_targets = true
+//
+// A likelihood may have parameters θ of its own, such as a noise level that is learned. They are the last rows of a
+// particle, after the network's, and it then has
+//   parameters(outputs)                       how many there are
+//   draw(random, θ)                           θ ← a draw from their prior
+//   prior_log_density(θ), add_prior_score(θ, g)    their prior: log p(θ), and g += ∇ log p(θ)
+// and the members above with θ among their arguments:
+//   score(f, y, θ, g)                         also g ← ∇_θ Σ log p(y | f, θ)
+//   log_density(f, y, θ)
+//   summarise(F, outputs, Θ, prediction)      Θ has a column per member
 
 namespace repel {
 
-/// The Bayesian model average for regression: mean and standard deviation over the members, outputs×p each.
-template <class Scalar>
-struct GaussianPrediction {
-  Matrix<Scalar> mean;
-  Matrix<Scalar> sd;             ///< of the function: how much the members disagree (divided by n − 1)
-  Matrix<Scalar> sd_with_noise;  ///< of an observation: √(sd² + noise²)
+/// A likelihood with parameters of its own, the last rows of a particle.
+template <class L>
+concept LikelihoodWithParameters = requires(const L& likelihood) {
+  { likelihood.parameters(Index{1}) } -> std::convertible_to<Index>;
 };
 
-/// The Bayesian model average for classification.
-template <class Scalar>
-struct CategoricalPrediction {
-  Matrix<Scalar> probabilities;  ///< the mean over the members, classes×p
-  Matrix<Scalar> members;        ///< every member's probabilities, (classes p)×n
-};
+/// How many parameters of its own a likelihood has for a network with that many outputs.
+template <class L>
+Index likelihood_parameters(const L& likelihood, Index outputs) {
+  if constexpr (LikelihoodWithParameters<L>)
+    return likelihood.parameters(outputs);
+  else
+    return 0;
+}
 
-/// y = f + N(0, noise²) for every output.
-struct GaussianLikelihood {
-  static constexpr bool has_probabilities = false;
-  double noise = 1;  ///< the standard deviation, known
+namespace detail {
 
-  template <class Scalar>
-  using Targets = Matrix<Scalar>;
+template <class L>
+constexpr bool scales_targets() {
+  if constexpr (requires { L::scales_targets; })
+    return L::scales_targets;
+  else
+    return false;
+}
 
-  void validate() const { detail::require_positive("GaussianLikelihood", "noise", noise); }
+/// f ← ∇_f, and g ← ∇_θ for a likelihood that has parameters.
+template <class L, class F, class Y, class Theta, class G>
+void likelihood_score(const L& likelihood, F& f, const Y& y, const Theta& theta, G&& g) {
+  if constexpr (LikelihoodWithParameters<L>)
+    likelihood.score(f, y, theta, g);
+  else
+    likelihood.score(f, y);
+}
 
-  template <class Scalar>
-  void check(const Matrix<Scalar>& y, Index outputs) const {
-    if (y.rows() != outputs)
-      detail::fail("Bnn", "targets has ", y.rows(), " rows, but must have ", outputs, ", the outputs of the network");
-    detail::require_usable("Bnn", "targets", y);
-  }
+template <class L, class F, class Y, class Theta>
+double likelihood_log_density(const L& likelihood, const F& f, const Y& y, const Theta& theta) {
+  if constexpr (LikelihoodWithParameters<L>)
+    return likelihood.log_density(f, y, theta);
+  else
+    return likelihood.log_density(f, y);
+}
 
-  template <class F, class Y>
-  void score(F& f, const Y& y) const {
-    f = (y - f) * static_cast<typename F::Scalar>(1 / (noise * noise));
-  }
+template <class L, class F, class Theta, class Prediction>
+void summarise(const L& likelihood, const F& f, Index outputs, const Theta& thetas, Prediction& out) {
+  if constexpr (LikelihoodWithParameters<L>)
+    likelihood.summarise(f, outputs, thetas, out);
+  else
+    likelihood.summarise(f, outputs, out);
+}
 
-  template <class F, class Y>
-  double log_density(const F& f, const Y& y) const {
-    const double residuals = (f.template cast<double>() - y.template cast<double>()).squaredNorm();
-    return detail::log_normal_density(residuals, noise, static_cast<double>(f.size()));
-  }
+template <class L, class Theta>
+double likelihood_prior(const L& likelihood, const Theta& theta) {
+  if constexpr (LikelihoodWithParameters<L>)
+    return likelihood.prior_log_density(theta);
+  else
+    return 0;
+}
 
-  template <class Scalar>
-  GaussianPrediction<Scalar> summarise(const Matrix<Scalar>& f, Index outputs) const {
-    GaussianPrediction<Scalar> out;
-    const auto n = static_cast<Scalar>(f.cols());
-    const Vector<Scalar> mean = f.rowwise().mean();
-    const Vector<Scalar> sd = ((f.colwise() - mean).rowwise().squaredNorm() / std::max(Scalar(1), n - 1)).cwiseSqrt();
-    out.mean = mean.reshaped(outputs, f.rows() / outputs);
-    out.sd = sd.reshaped(outputs, f.rows() / outputs);
-    out.sd_with_noise = (out.sd.array().square() + static_cast<Scalar>(noise * noise)).sqrt();
-    return out;
-  }
-};
+template <class L, class Theta, class G>
+void add_likelihood_prior_score(const L& likelihood, const Theta& theta, G&& g) {
+  if constexpr (LikelihoodWithParameters<L>) likelihood.add_prior_score(theta, g);
+}
 
-/// Class probabilities by the softmax of the outputs (logits). Labels are 0 … classes − 1.
-struct CategoricalLikelihood {
-  static constexpr bool has_probabilities = true;
-
-  template <class Scalar>
-  using Targets = Eigen::RowVectorXi;
-
-  template <class Labels>
-  void check(const Labels& y, Index outputs) const {
-    if (outputs < 2) detail::fail("Bnn", "the network has ", outputs, " output, but needs one per class, at least 2");
-    for (Index i = 0; i < y.size(); ++i)
-      if (y(i) < 0 || y(i) >= outputs)
-        detail::fail("Bnn", "targets(", i, ") is ", y(i), ", but a label must be 0 to ", outputs - 1,
-                     " for a network with ", outputs, " outputs");
-  }
-
-  template <class F, class Y>
-  void score(F& f, const Y& y) const {
-    detail::softmax(f);
-    f = -f;
-    for (Index i = 0; i < f.cols(); ++i) f(y(i), i) += 1;
-  }
-
-  /// The same when the probabilities p are the function: p ← ∇_p Σ log(p_y + 10⁻¹²), finite even if p_y is 0.
-  template <class P, class Y>
-  void score_of_probabilities(P& p, const Y& y) const {
-    using Scalar = typename P::Scalar;
-    for (Index i = 0; i < p.cols(); ++i) {
-      const Scalar slope = 1 / (p(y(i), i) + Scalar(1e-12));
-      p.col(i).setZero();
-      p(y(i), i) = slope;
+/// The last rows of w ← draws from the prior of the likelihood's parameters, if it has any.
+template <class L, class Scalar>
+void draw_likelihood(const L& likelihood, Index outputs, std::uint64_t seed, Matrix<Scalar>& w) {
+  if constexpr (LikelihoodWithParameters<L>) {
+    const Index count = likelihood.parameters(outputs);
+    for (Index j = 0; j < w.cols(); ++j) {
+      Random random(stream_seed(seed, static_cast<std::uint64_t>(j), 1));
+      auto theta = w.col(j).tail(count);
+      likelihood.draw(random, theta);
     }
   }
+}
 
-  template <class F, class Y>
-  double log_density(const F& f, const Y& y) const {
-    double sum = 0;
-    for (Index i = 0; i < f.cols(); ++i) sum += static_cast<double>(f(y(i), i)) - detail::log_sum_exp(f.col(i));
-    return sum;
-  }
-
-  template <class Scalar>
-  CategoricalPrediction<Scalar> summarise(const Matrix<Scalar>& f, Index outputs) const {
-    CategoricalPrediction<Scalar> out;
-    out.members = f;
-    detail::softmax_columns(out.members, outputs);
-    out.probabilities = out.members.rowwise().mean().reshaped(outputs, f.rows() / outputs);
-    return out;
-  }
-};
+}  // namespace detail
 
 }  // namespace repel

@@ -2,13 +2,16 @@
 
 #include <repel/bnn/network.hpp>
 #include <repel/core/check.hpp>
+#include <repel/core/description.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 // A fully connected network whose weights are the particles: one column of a d×n matrix holds all parameters of one
@@ -18,6 +21,8 @@ namespace repel {
 
 /// The activation between layers; the last layer has none.
 enum class Activation { identity, relu, tanh, gelu };
+/// The activations' names, in files and in options.
+inline constexpr const char* kActivationNames[] = {"identity", "relu", "tanh", "gelu"};
 
 namespace detail {
 
@@ -74,9 +79,11 @@ void activate_back(Activation activation, Eigen::Ref<const Eigen::Array<Scalar, 
 /// A network of the concept in bnn/network.hpp: repel::Mlp({1, 50, 50, 1}, repel::Activation::relu).
 class Mlp {
  public:
+  static constexpr bool rounds_by_alignment = true;  ///< see Ensemble::see_aligned()
+
   /// One layer, and where its parameters are in a particle.
   struct Layer {
-    Index in, out;
+    Index in, out;  ///< widths
     Index weights;  ///< offset of the out×in weights, row by row
     Index biases;   ///< offset of the biases
   };
@@ -95,6 +102,10 @@ class Mlp {
       if (widths[l] < 1) detail::fail("Mlp", "widths[", l, "] is ", widths[l], ", but must be at least 1");
     for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
       const Index in = widths[l], out = widths[l + 1];
+      constexpr Index most = std::numeric_limits<Index>::max() / 64;  // sizes in bytes, too, can be counted
+      if (in >= most || out > (most - parameters_) / (in + 1))
+        detail::fail("Mlp", "widths[", l, "] and widths[", l + 1, "] are ", in, " and ", out,
+                     ", but a network must have fewer than ", most, " parameters");
       layers_.push_back({in, out, parameters_, parameters_ + in * out});
       parameters_ += (in + 1) * out;
       if (l + 2 < widths.size()) widest_ = std::max(widest_, out);
@@ -111,11 +122,32 @@ class Mlp {
     return copy;
   }
 
+  /// In words, for files: widths and activation.
+  Description describe() const {
+    std::vector<double> widths{static_cast<double>(inputs())};
+    for (const Layer& layer : layers_) widths.push_back(static_cast<double>(layer.out));
+    return Description("mlp").add("widths", widths).add("activation", kActivationNames[static_cast<int>(activation_)]);
+  }
+  static Mlp from(const Description& description) {
+    detail::require_kind("Mlp", description, "mlp");
+    std::vector<Index> widths;
+    for (const double width : description.numbers("widths")) {
+      if (!(width >= 1 && width < 1e9)) detail::fail("Mlp", "a width is ", width, ", but must be 1 to 1e9");
+      widths.push_back(static_cast<Index>(width));
+    }
+    const std::string name = description.text("activation");
+    for (int a = 0; a < 4; ++a)
+      if (name == kActivationNames[a]) return Mlp(std::move(widths), static_cast<Activation>(a));
+    detail::fail("Mlp", "activation is \"", name, "\", but must be identity, relu, tanh or gelu");
+  }
+
   Index inputs() const { return layers_.front().in; }
   Index outputs() const { return layers_.back().out; }
   Index parameters() const { return parameters_; }
   Index features() const { return feature_layer_ < 0 ? 0 : layers_[static_cast<std::size_t>(feature_layer_)].out; }
+  /// The activation of the hidden layers.
   Activation activation() const { return activation_; }
+  /// The layers, from the inputs to the outputs.
   const std::vector<Layer>& layers() const { return layers_; }
 
   std::vector<ParameterBlock> blocks() const {
@@ -163,10 +195,12 @@ class Mlp {
     go_back<Scalar>(w.data(), x, tape, v.data(), nullptr, g.data());
   }
 
+  /// The hidden layer of with_features(), after its activation, from the forward pass's tape.
   template <class Scalar, class Z>
   void copy_features(const Tape<Scalar>& tape, Z& z) const {
     z = In<Scalar>(tape.hidden.data() + feature_offset(z.cols()), z.rows(), z.cols());
   }
+  /// The same with a second slope, u, at the features.
   template <class W, class Scalar, class V, class U, class G>
   void backward(const W& w, const Matrix<Scalar>& x, const Tape<Scalar>& tape, const V& v, const U& u, G& g) const {
     go_back<Scalar>(w.data(), x, tape, v.data(), u.data(), g.data());

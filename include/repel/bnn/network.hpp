@@ -24,6 +24,10 @@
 //   copy_features(tape, z)              their values after a forward pass, features×p
 //   backward(w, x, tape, v, u, g)       backward() with u, features×p, added to the gradient at that layer
 //
+// and one for which it is worth while
+//
+//   evaluate(w, x, tape, f)             forward() that leaves nothing for a backward pass
+//
 // docs/extending.md has a complete example with shared weights.
 
 namespace repel {
@@ -33,9 +37,10 @@ struct ParameterBlock {
   Index first, count;  ///< where they are in a particle
   Index fan_in;        ///< how many inputs a unit of the layer has
   Index layer;         ///< counted from 0
-  bool bias = false;
+  bool bias = false;   ///< biases, not weights
 };
 
+/// A network: its forward and backward pass for one particle, and how its parameters are laid out.
 template <class N, class Scalar>
 concept Network = requires(const N& network, typename N::template Tape<Scalar>& tape,
                            const Eigen::Map<const Vector<Scalar>>& w, const Matrix<Scalar>& x,

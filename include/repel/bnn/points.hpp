@@ -28,7 +28,7 @@ struct BatchPoints {
 /// Fresh points at every step, uniform in a box.
 struct UniformPoints {
   std::vector<double> low, high;  ///< the corners, an entry per input
-  Index number = 32;
+  Index number = 32;              ///< points per step
 
   void check(Index inputs) const {
     if (number < 1) detail::fail("UniformPoints", "number is ", number, ", but must be at least 1");
@@ -54,7 +54,7 @@ struct UniformPoints {
 
 /// The training batch again, with fresh normal noise on every input.
 struct NoisyPoints {
-  double sd = 1;
+  double sd = 1;  ///< of the noise
 
   void validate() const { detail::require_positive("NoisyPoints", "sd", sd); }
   Index count(Index batch) const { return batch; }
@@ -69,10 +69,11 @@ struct NoisyPoints {
 
 /// A fixed set of points given by the user, one per column.
 struct GivenPoints {
+  /// A point per column.
   template <class Derived>
   explicit GivenPoints(const Eigen::MatrixBase<Derived>& given) : points(given.template cast<double>()) {}
 
-  Eigen::MatrixXd points;
+  Eigen::MatrixXd points;  ///< a point per column
 
   void check(Index inputs) const {
     if (points.rows() != inputs)

@@ -18,6 +18,7 @@
 
 namespace repel {
 
+/// A prior over weights: the standard deviation of a layer's parameters in a particle.
 template <class P>
 concept WeightPrior = requires(const P& prior, Index i) {
   { prior.sd(i, i) } -> std::convertible_to<double>;
@@ -25,7 +26,7 @@ concept WeightPrior = requires(const P& prior, Index i) {
 
 /// N(0, sd² I), the same for all.
 struct NormalPrior {
-  double standard_deviation = 1;
+  double standard_deviation = 1;  ///< of every parameter
 
   void validate() const { detail::require_positive("NormalPrior", "standard_deviation", standard_deviation); }
   double sd(Index /*layer*/, Index /*particle*/) const { return standard_deviation; }
@@ -33,7 +34,7 @@ struct NormalPrior {
 
 /// A standard deviation per layer.
 struct LayerNormalPrior {
-  std::vector<double> standard_deviations;
+  std::vector<double> standard_deviations;  ///< an entry per layer
 
   void validate() const {
     for (const double sd : standard_deviations)
@@ -51,7 +52,7 @@ struct LayerNormalPrior {
 /// they repeat cyclically: particle j has entry j modulo their number. Under hmc() each chain then has its own
 /// posterior; the implicit prior of function space is the mixture.
 struct ParticleNormalPrior {
-  std::vector<double> standard_deviations;
+  std::vector<double> standard_deviations;  ///< an entry per particle
 
   void validate() const {
     if (standard_deviations.empty())
@@ -106,6 +107,22 @@ Matrix<Scalar> prior_draws(const N& network, const Prior& prior, Index count, st
   if constexpr (requires { prior.check(Index{1}); }) prior.check(layers_of(network));
   Matrix<Scalar> w(network.parameters(), count);
   detail::draw_prior(network.blocks(), prior, seed, w);
+  return w;
+}
+
+/// He's normal initialisation, for layers followed by ReLU: weights from N(0, 2/inputs of the layer), biases 0.
+/// parameters×count, the same for any number of threads.
+template <class Scalar = double, class N>
+Matrix<Scalar> he_draws(const N& network, Index count, std::uint64_t seed) {
+  if (count < 1) detail::fail("he_draws", "count is ", count, ", but must be at least 1");
+  Matrix<Scalar> w(network.parameters(), count);
+  const std::vector<ParameterBlock> blocks = network.blocks();
+  detail::parallel_for(count, 20 * static_cast<double>(w.rows()), [&](Index j) {
+    fill_normal<Scalar>(stream_seed(seed, static_cast<std::uint64_t>(j)), w.col(j));
+    for (const ParameterBlock& block : blocks)
+      w.col(j).segment(block.first, block.count) *=
+          block.bias ? Scalar(0) : static_cast<Scalar>(std::sqrt(2 / static_cast<double>(block.fan_in)));
+  });
   return w;
 }
 
