@@ -1,6 +1,7 @@
 #pragma once
 
 #include "files.hpp"
+#include "statistics.hpp"
 
 #include <cmath>
 
@@ -44,11 +45,12 @@ class Figures {
       if (repeated)
         for (auto* cells : {&for_people, &for_programs}) cells->push_back(std::to_string(row.runs.size()));
       for (std::size_t c = 0; c < columns_.size(); ++c) {
-        const auto [mean, error] = mean_of(row, c);
+        const MeanAndError figure = mean_of(row, c);
         const auto text = [&](double value) { return std::isnan(value) ? "" : fixed(value, columns_[c].digits); };
-        for_people.push_back(text(mean) + (columns_[c].spread && !std::isnan(error) ? " ± " + text(error) : ""));
-        for_programs.push_back(text(mean));
-        if (repeated && columns_[c].spread) for_programs.push_back(text(error));
+        for_people.push_back(text(figure.mean) +
+                             (columns_[c].spread && !std::isnan(figure.error) ? " ± " + text(figure.error) : ""));
+        for_programs.push_back(text(figure.mean));
+        if (repeated && columns_[c].spread) for_programs.push_back(text(figure.error));
       }
       shown.add(for_people);
       file.add(for_programs);
@@ -62,13 +64,10 @@ class Figures {
     std::vector<std::vector<double>> runs;
   };
 
-  /// And its standard error, NaN for a single run.
-  static std::pair<double, double> mean_of(const Row& row, std::size_t column) {
-    const auto n = static_cast<double>(row.runs.size());
-    double mean = 0, squares = 0;
-    for (const auto& run : row.runs) mean += run[column] / n;
-    for (const auto& run : row.runs) squares += (run[column] - mean) * (run[column] - mean);
-    return {mean, n > 1 ? std::sqrt(squares / (n - 1) / n) : std::nan("")};
+  static MeanAndError mean_of(const Row& row, std::size_t column) {
+    std::vector<double> values;
+    for (const auto& run : row.runs) values.push_back(run[column]);
+    return mean_and_error(values);
   }
 
   std::vector<Column> columns_;

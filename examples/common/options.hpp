@@ -25,6 +25,7 @@ struct Options {
   std::uint64_t seed = 42;
   long particles = 0;
   long steps = 0;
+  long draws = 1000;  ///< of each chain of NUTS, for run_example()
   long threads = 0;
   std::vector<std::string> methods;
 };
@@ -34,5 +35,10 @@ struct Options {
 std::optional<int> parse(int argc, char** argv, const std::string& about, const std::string& name, const Setting& quick,
                          const Setting& paper, const std::vector<std::string>& methods, Options& options,
                          const std::function<void(CLI::App&)>& more = {});
+
+/// All of main() for an example with one setting, and NUTS to compare with: reads the command line, calls run(options)
+/// and says what went wrong. Gives the exit code: 130 after Ctrl-C.
+int run_example(int argc, char** argv, const std::string& about, const std::string& name, const Setting& setting,
+                const std::function<void(const Options&)>& run);
 
 }  // namespace example
