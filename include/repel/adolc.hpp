@@ -126,6 +126,7 @@ class Differentiated {
       "and not an expression of it, which would refer to variables that are gone: give a lambda its return "
       "type, [&]<class T>(const repel::Vector<T>& w) -> T");
 
+  /// Made by differentiated().
   Differentiated(LogDensity log_density, Branches branches)
       : log_density_(std::forward<LogDensity>(log_density)), branches_(branches) {}
 
@@ -135,6 +136,7 @@ class Differentiated {
     tape_.recorded = false;
   }
 
+  /// Writes the gradient of every particle into g.
   template <class W, class G>
   void operator()(const W& w, G& g) {
     differentiate(w, g, [](Index, double) {});

@@ -19,12 +19,16 @@
 
 #include <repel/core/begin_step.hpp>
 #include <repel/core/check.hpp>
+#include <repel/core/description.hpp>
 #include <repel/core/float_mode.hpp>
 #include <repel/core/function_ref.hpp>
 #include <repel/core/matrix_view.hpp>
+#include <repel/core/minibatch.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/random.hpp>
 #include <repel/core/scratch.hpp>
+#include <repel/core/share.hpp>
+#include <repel/core/team.hpp>
 #include <repel/core/threads.hpp>
 #include <repel/core/types.hpp>
 #include <repel/density/check_gradient.hpp>
@@ -43,12 +47,14 @@
 #include <repel/kernel/metric.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/linalg/conjugate_gradient.hpp>
+#include <repel/linalg/exact_sqrt.hpp>
 #include <repel/linalg/exp.hpp>
 #include <repel/linalg/norm.hpp>
 #include <repel/linalg/product.hpp>
 #include <repel/linalg/ridge_solver.hpp>
 #include <repel/linalg/softmax.hpp>
 #include <repel/linalg/solver.hpp>
+#include <repel/linalg/steady_sum.hpp>
 #include <repel/linalg/subspace_iteration.hpp>
 #include <repel/linalg/virial.hpp>
 #include <repel/observe/progress_bar.hpp>
@@ -60,6 +66,7 @@
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
 #include <repel/optim/clipped.hpp>
+#include <repel/optim/member_rates.hpp>
 #include <repel/optim/optimiser.hpp>
 #include <repel/optim/rmsprop.hpp>
 #include <repel/optim/schedule.hpp>

@@ -25,6 +25,7 @@ namespace repel {
 
 /// How a run ended.
 struct Report {
+  /// Why it ended.
   enum class Stop {
     finished,      ///< all steps were taken
     by_observer,   ///< an observer returned true
@@ -32,14 +33,15 @@ struct Report {
     by_exception,  ///< the target or an observer threw; seen by observers only, since run() rethrows
   };
 
-  Index steps = 0;  ///< steps taken in this run
-  Stop stop = Stop::finished;
-  StepInfo last;           ///< of the last step tried
-  double seconds = 0;      ///< wall time
-  double temperature = 0;  ///< T of the last steps, some 50 of them averaged: 1 for a sample of the posterior
-  std::string message;     ///< how the run ended, in a sentence, and the caution
-  std::string caution;     ///< if T says that the particles are no sample of the posterior: that, in a sentence
+  Index steps = 0;             ///< steps taken in this run
+  Stop stop = Stop::finished;  ///< why the run ended
+  StepInfo last;               ///< of the last step tried
+  double seconds = 0;          ///< wall time
+  double temperature = 0;      ///< T of the last steps, some 50 of them averaged: 1 for a sample of the posterior
+  std::string message;         ///< how the run ended, in a sentence, and the caution
+  std::string caution;         ///< if T says that the particles are no sample of the posterior: that, in a sentence
 
+  /// Whether all steps were taken.
   bool finished() const { return stop == Stop::finished; }
 };
 
@@ -123,8 +125,9 @@ inline std::string caution_of(double temperature, Index n, Index d) {
   const double noise = 2 * std::sqrt(2 / (static_cast<double>(n) * static_cast<double>(d)));
   if (n < 2 || (temperature > 0.8 - noise && temperature < 1.25 + noise)) return {};
   if (temperature < 0)
-    return concat("the gradient drives the particles apart: temperature ", rounded(temperature),
-                  " where a sample of the posterior has 1 (is the sign of the gradient right?)");
+    return concat(
+        "the gradient drives the particles apart: temperature ", rounded(temperature),
+        " where a sample of the posterior has 1: they have not arrived yet, or is the sign of the gradient wrong?");
   if (temperature < 1)
     return concat("the particles are too close together: ", rounded(temperature),
                   " of the posterior's spread, by their temperature; see docs/calibration.md");

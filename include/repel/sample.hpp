@@ -44,8 +44,9 @@
 
 namespace repel {
 
+/// What sample() can be told; the defaults are for a posterior that nothing is known of.
 struct SampleOptions {
-  Index particles = 100;
+  Index particles = 100;  ///< more of them for more dimensions: see docs/choosing.md
   std::uint64_t seed = 1;
   Index gradients = 450000;                   ///< at most so many evaluations of ∇ log p of one particle
   std::optional<Eigen::MatrixXd> start = {};  ///< d×n, in place of particles and of draws from N(0, 1)
@@ -56,7 +57,7 @@ struct SampleOptions {
 /// cannot see: a mode that no particle has found; how much mass each of several separate modes has; a gradient that
 /// belongs to another posterior than the one meant.
 struct SampleReport {
-  bool trusted = false;
+  bool trusted = false;          ///< nothing speaks against the sample
   std::string message;           ///< the verdict, what it rests on and what to do, in sentences
   double temperature = 0;        ///< T over the last quarter of the run, before corrections: 1 for a sample
   Eigen::VectorXd temperatures;  ///< and of each whitened coordinate (space/coordinates.hpp)
@@ -66,13 +67,14 @@ struct SampleReport {
   Index late_strays = 0;         ///< of these, in the middle of the run
   Index corrected = 0;           ///< coordinates whose moments Stein's identities corrected
   Index gradients = 0;           ///< evaluations of ∇ log p of one particle
-  double seconds = 0;
-  Report run;  ///< of the steps
+  double seconds = 0;            ///< wall time
+  Report run;                    ///< of the steps
 };
 
+/// What sample() returns.
 struct Sample {
   Eigen::MatrixXd particles;  ///< d×n
-  SampleReport report;
+  SampleReport report;        ///< whether to trust them, and why
 };
 
 namespace detail {
@@ -144,8 +146,10 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
     for (Index k = 0; k < d; ++k) {
       const auto t = ledger.temperature(k), mean = ledger.mean(k), variance = ledger.variance(k);
       report.temperatures(k) = t.late;  // with the smaller steps
-      const double off = std::abs(t.late - 1) - 4 * t.error, sd = std::sqrt(std::max(variance.mean, 1e-300)),
-                   move = std::abs(mean.change) / sd, spread = std::abs(variance.change) / (2 * variance.mean);
+      // A T that scatters too much to be told from 1 is no reason for trust: its error excuses 0.3 at most.
+      const double off = std::abs(t.late - 1) - std::min(4 * t.error, 0.3),
+                   sd = std::sqrt(std::max(variance.mean, 1e-300)), move = std::abs(mean.change) / sd,
+                   spread = std::abs(variance.change) / (2 * variance.mean);
       if (!(off <= worst_t)) worst_t = off, t_at = k;
       if (!(move <= worst_move)) worst_move = move, move_at = k;
       if (!(spread <= worst_spread)) worst_spread = spread, spread_at = k;
@@ -163,7 +167,7 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
     if (!(ledger.turning() <= 0.05))
       object(
           "the force turns: it is not the gradient of any log density (is a cross term or a factor of one coordinate "
-          "missing?)");
+          "missing?), or the particles are far from settled");
     if (!(worst_move <= 0.15 + 2 * draws))
       object(concat("the mean of coordinate ", move_at, " still moved by ", rounded(worst_move),
                     " standard deviations in the second half"));

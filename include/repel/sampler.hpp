@@ -6,6 +6,7 @@
 #include <repel/core/matrix_view.hpp>
 #include <repel/core/scratch.hpp>
 #include <repel/core/types.hpp>
+#include <repel/core/undo.hpp>
 #include <repel/linalg/norm.hpp>
 #include <repel/linalg/virial.hpp>
 #include <repel/optim/adam.hpp>
@@ -15,6 +16,7 @@
 #include <repel/space/coordinates.hpp>
 #include <repel/space/space.hpp>
 
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -87,11 +89,14 @@ class Sampler {
   };
 
  public:
+  /// The optimiser's memory for particles of type P.
   template <class P>
   using MemoryFor = typename FindMemory<P>::type;
+  /// The state for particles of type P.
   template <class P>
   using StateFor = State<P, MemoryFor<P>>;
 
+  /// Made by weight_space() and function_space().
   Sampler(SpacePolicy space, UpdateRule rule, Optim optimiser, Anneal annealing, Coords coords = {})
       : space_(std::move(space)),
         rule_(std::move(rule)),
@@ -159,6 +164,16 @@ class Sampler {
       return move_in_frame(state, info, buffers);
   }
 
+  /// What it is made of, for samplers built on this one (repel/mpi.hpp).
+  struct Parts {
+    SpacePolicy& space;
+    UpdateRule& rule;
+    Optim& optimiser;
+    Anneal& annealing;
+    Coords& coordinates;
+  };
+  Parts parts() { return {space_, rule_, optimiser_, annealing_, coordinates_}; }
+
  private:
   template <class P, class Memory>
   StepInfo move(State<P, Memory>& state, StepInfo info, Buffers<P>& buffers) {
@@ -174,8 +189,10 @@ class Sampler {
 
     info.gradients = MatrixView(space_.driving_force(buffers.space));
     info.directions = MatrixView(direction);
+    detail::Undo undo(state, backup_);
     optimiser_.update(memory, steps + 1, direction, particles);
     add_noise(memory, steps + 1, particles);
+    undo.cancel();
     ++steps;
     return info;
   }
@@ -199,9 +216,11 @@ class Sampler {
     memory.frame.push(phi, work, back);
     info.gradients = MatrixView(force);
     info.directions = MatrixView(back);
+    detail::Undo undo(state, backup_);
     optimiser_.update(memory.inner, steps + 1, phi, z);
     add_noise(memory.inner, steps + 1, z);
     memory.frame.leave(z, work, particles);
+    undo.cancel();
     ++steps;
     return info;
   }
@@ -225,6 +244,9 @@ class Sampler {
     const auto& particles = state.particles;
     if (particles.size() == 0)
       detail::fail(SpacePolicy::name, "state.particles is empty, but must be as init() made it");
+    if (state.step < 0 || state.step == std::numeric_limits<Index>::max())
+      detail::fail(SpacePolicy::name, "state.step is ", state.step,
+                   ", but must be at least 0, and leave room for one more");
     const auto check = [&](const auto& memory) {
       if constexpr (requires { requires std::remove_cvref_t<decltype(memory)>::like_particles; })
         detail::for_each_field(memory, [&](const auto& field) {
@@ -253,7 +275,7 @@ class Sampler {
   Optim optimiser_;
   Anneal annealing_;
   Coords coordinates_;
-  detail::Scratch scratch_;
+  detail::Scratch scratch_, backup_;
 };
 
 namespace detail {

@@ -2,24 +2,34 @@
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <immintrin.h>
-#define REPEL_HAS_FLOAT_MODE 1
+#elif defined(__aarch64__) && defined(__GNUC__)
+#include <cstdint>
 #endif
 
 // How a thread rounds, and what it does with numbers below the smallest normal one (1.2e-38 in float). This mode is
 // set per thread, so a loop that runs in several threads must give them the mode of the thread that started it
-// (core/parallel.hpp); otherwise the bits would depend on the number of threads. Implemented for x86; elsewhere nothing
-// here has any effect.
+// (core/parallel.hpp); otherwise the bits would depend on the number of threads. Implemented for x86 and 64-bit ARM;
+// elsewhere nothing here has any effect, and kHasFloatMode says so.
 
 namespace repel {
 
 namespace detail {
 
-#ifdef REPEL_HAS_FLOAT_MODE
+#if defined(__SSE2__) || defined(_M_X64)
 inline constexpr bool kHasFloatMode = true;
 inline constexpr unsigned kFloatFlags = 0x3f;          // status flags raised so far: not part of the mode
 inline constexpr unsigned kFlushBits = 0x8000 | 0x40;  // denormal results, and operands, count as 0
 inline unsigned float_mode() { return _mm_getcsr() & ~kFloatFlags; }
 inline void set_float_mode(unsigned mode) { _mm_setcsr((_mm_getcsr() & kFloatFlags) | mode); }
+#elif defined(__aarch64__) && defined(__GNUC__)
+inline constexpr bool kHasFloatMode = true;
+inline constexpr unsigned kFlushBits = 1u << 24;  // FZ: denormal results, and operands, count as 0
+inline unsigned float_mode() {                    // FPCR; the status flags are in another register
+  std::uint64_t mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  return static_cast<unsigned>(mode);
+}
+inline void set_float_mode(unsigned mode) { asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{mode}) : "memory"); }
 #else
 inline constexpr bool kHasFloatMode = false;
 inline constexpr unsigned kFlushBits = 0;

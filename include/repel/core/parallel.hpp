@@ -28,7 +28,8 @@ namespace repel {
 ///   void run(Index pieces, piece)             calls piece(p, slot) for p = 0 … pieces − 1, each once, in any order
 ///                                             and in any threads, and returns when all have returned; pieces that run
 ///                                             at the same time have different slots below slots(). A piece never
-///                                             throws.
+///                                             throws. If run() itself throws, no piece may be running any more; the
+///                                             step is then given up, and has moved nothing.
 /// where piece is a std::function<void(Index p, Index slot)>, passed by reference.
 template <class E>
 concept Executor = requires(E& executor, const std::function<void(Index, Index)>& piece) {
@@ -58,6 +59,7 @@ inline thread_local bool inside_piece = false;  ///< loops within a piece of a l
 /// Other threads are not affected, so two samplers in two threads may each have their own.
 class UseExecutor {
  public:
+  /// From here on this thread's loops run on `executor`, which must outlive this object.
   template <Executor E>
   explicit UseExecutor(E& executor)
       : before_(std::exchange(detail::current_executor,

@@ -16,6 +16,7 @@ namespace repel {
 /// here.
 class Random {
  public:
+  /// Random numbers from a seed.
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
   /// Uniform on the open interval (0, 1): the midpoints of 2^52 cells.
@@ -32,6 +33,19 @@ class Random {
     spare_ = radius * std::sin(angle);
     has_spare_ = true;
     return radius * std::cos(angle);
+  }
+
+  /// Gamma with this shape, which must be positive, and scale 1, by rejection (Marsaglia & Tsang 2000).
+  double gamma(double shape) {
+    if (shape < 1) {  // a draw of shape + 1, made smaller
+      const double more = gamma(shape + 1);
+      return more * std::pow(uniform(), 1 / shape);
+    }
+    const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+    while (true) {
+      const double x = normal(), v = (1 + c * x) * (1 + c * x) * (1 + c * x);
+      if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    }
   }
 
  private:

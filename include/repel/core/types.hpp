@@ -7,12 +7,17 @@
 
 namespace repel {
 
+/// Sizes and indices, signed, as in Eigen.
 using Index = Eigen::Index;
+static_assert(sizeof(Index) >= 8,
+              "repel: Eigen::Index must have 64 bits, since sizes are multiplied; this is a 32-bit platform, or "
+              "EIGEN_DEFAULT_DENSE_INDEX_TYPE is defined");
 
 /// Particles are stored one per column, so a d×n matrix holds n particles of dimension d.
 template <class Scalar>
 using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 
+/// A column.
 template <class Scalar>
 using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 

@@ -16,15 +16,28 @@
 #include <zlib.h>
 #endif
 
-namespace repel::data::detail {
+namespace repel::data {
+
+/// How much memory a compressed file may take when it is unpacked and read, its bytes and the numbers made of them, unless
+/// the caller says otherwise: a few kilobytes can unpack to gigabytes. Plain files have no such limit, since memory is in
+/// proportion to what is on the disk.
+inline constexpr std::size_t kUnpackedLimit = std::size_t{1} << 30;
+
+namespace detail {
 
 using repel::detail::refuse_file;
 
 /// The bytes of a file, read in sequence; a compressed file (.gz) is decompressed.
 class ByteSource {
  public:
-  ByteSource(const char* where, const std::filesystem::path& file) : where_(where), file_(file) {
+  /// `limit` is for compressed files, kUnpackedLimit.
+  ByteSource(const char* where, const std::filesystem::path& file, std::size_t limit)
+      : where_(where), file_(file), limit_(limit) {
     if (std::filesystem::is_directory(file)) refuse_file(where, file, "is a folder, but must be a file");
+    std::error_code error;  // looked at before it is opened: opening a pipe waits for a writer
+    const auto there = std::filesystem::status(file, error);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+      refuse_file(where, file, "is a pipe or a device, but must be a file");
     plain_.open(file, std::ios::binary);
     if (!plain_) refuse_file(where, file, "cannot be opened");
     char magic[2] = {};
@@ -53,18 +66,35 @@ class ByteSource {
   /// Up to `count` bytes; fewer at the end of the file. Memory grows with what is really there, not with what a header
   /// promises.
   std::vector<std::uint8_t> read(std::size_t count) {
-    constexpr std::size_t step = std::size_t{1} << 20;
+    constexpr std::size_t least = std::size_t{1} << 12, most = std::size_t{1} << 20;
     std::vector<std::uint8_t> bytes;
     while (bytes.size() < count) {
-      const std::size_t before = bytes.size(), wanted = std::min(step, count - before);
+      const std::size_t before = bytes.size(), wanted = std::min(std::clamp(before, least, most), count - before);
       bytes.resize(before + wanted);
       const std::size_t got = read_some(bytes.data() + before, wanted);
+      require_room(got);
       if (got < wanted) {
         bytes.resize(before + got);
         break;
       }
     }
     return bytes;
+  }
+
+  /// Throws if a compressed file takes more memory than its limit, with what the caller is about to take.
+  void require_room(std::size_t more) {
+    taken_ += more;
+    if (compressed() && taken_ > limit_)
+      refuse_file(where_, file_, "is compressed and takes more than ", limit_,
+                  " bytes of memory; if that is as it should be, raise the limit, the last argument");
+  }
+
+  bool compressed() const {
+#ifdef REPEL_WITH_ZLIB
+    return zipped_ != nullptr;
+#else
+    return false;
+#endif
   }
 
  private:
@@ -87,10 +117,13 @@ class ByteSource {
 
   const char* where_;
   std::filesystem::path file_;
+  std::size_t limit_, taken_ = 0;
   std::ifstream plain_;
 #ifdef REPEL_WITH_ZLIB
   gzFile zipped_ = nullptr;
 #endif
 };
 
-}  // namespace repel::data::detail
+}  // namespace detail
+
+}  // namespace repel::data

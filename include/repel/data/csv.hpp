@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace repel::data {
@@ -24,13 +28,14 @@ struct Table {
 struct LabelledTable {
   std::vector<std::string> names;    ///< of the columns, the last one included; empty without a header
   std::vector<std::string> classes;  ///< the name of each label, in the order they first appear
-  Labelled<double> data;
+  Labelled<double> data;             ///< inputs and labels
 };
 
 namespace detail {
 
-inline std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+/// Without the blanks around it; a tab that separates cells is none.
+inline std::string_view trimmed(std::string_view text, char separator) {
+  const auto blank = [separator](char c) { return c == ' ' || c == '\r' || (c == '\t' && separator != '\t'); };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
   return text;
@@ -38,48 +43,12 @@ inline std::string_view trimmed(std::string_view text) {
 
 /// A finite number that fills the whole text, in the C locale.
 inline bool parse(std::string_view text, double& value) {
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
-/// The cells of a CSV file, line by line; empty lines are skipped. Simple cells only: a quotation mark is refused.
-struct Cells {
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::size_t> lines;  ///< the line number of each row in the file
-};
-
-inline Cells read_cells(const char* where, const std::filesystem::path& file, char separator) {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  ByteSource source(where, file);
-  const auto bytes = source.read(most + 1);
-  if (bytes.size() > most) refuse_file(where, file, "has more than ", most, " bytes");
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark
-  Cells cells;
-  for (std::size_t line = 1; !text.empty(); ++line) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view row = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (row.empty()) continue;
-    if (row.find('"') != std::string_view::npos)
-      refuse_file(where, file, "line ", line, " has a quotation mark, but cells must be plain");
-    auto& out = cells.rows.emplace_back();
-    cells.lines.push_back(line);
-    for (std::size_t from = 0; from <= row.size();) {
-      const std::size_t to = std::min(row.find(separator, from), row.size());
-      out.emplace_back(trimmed(row.substr(from, to - from)));
-      from = to + 1;
-    }
-    if (out.size() != cells.rows.front().size())
-      refuse_file(where, file, "line ", line, " has ", out.size(), " cells, but line ", cells.lines.front(), " has ",
-                  cells.rows.front().size());
-  }
-  if (cells.rows.empty()) refuse_file(where, file, "has no rows");
-  return cells;
-}
-
-/// Whether a text is meant as a number: nan, inf and out-of-range values count as well.
+/// Whether a text is meant as a number: nan, inf, two signs and out-of-range values count as well.
 inline bool looks_like_number(std::string_view text) {
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
   double ignored = 0;
@@ -87,64 +56,134 @@ inline bool looks_like_number(std::string_view text) {
   return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
-/// The first row is a header if there are words among its first `columns` cells (some may be empty: tables with an
-/// index have that), and none looks like a number. A first row that is neither a header nor all numbers is a row
-/// with a mistake, and is refused as such.
-inline std::vector<std::string> take_header(Cells& cells, std::size_t columns) {
-  const auto begin = cells.rows.front().begin(), end = begin + static_cast<std::ptrdiff_t>(columns);
-  if (std::any_of(begin, end, [](const std::string& cell) { return looks_like_number(cell); }) ||
-      std::all_of(begin, end, [](const std::string& cell) { return cell.empty(); }))
-    return {};
-  std::vector<std::string> names = std::move(cells.rows.front());
-  cells.rows.erase(cells.rows.begin());
-  cells.lines.erase(cells.lines.begin());
-  return names;
-}
+/// The rows of a CSV file, one at a time, as pieces of its text; empty lines are skipped. Simple cells only: a quotation
+/// mark is refused. Where a blank is the separator, so is any number of blanks and tabs, as in tables that are aligned for
+/// the eye.
+class CsvRows {
+ public:
+  CsvRows(const char* where, const std::filesystem::path& file, char separator, std::size_t limit)
+      : where_(where), file_(file), separator_(separator), source_(where, file, limit) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    bytes_ = source_.read(most + 1);
+    if (bytes_.size() > most) refuse_file(where, file, "has more than ", most, " bytes");
+    rest_ = {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+    if (rest_.substr(0, 3) == "\xef\xbb\xbf") rest_.remove_prefix(3);  // a byte order mark
+  }
 
-inline Eigen::MatrixXd numbers(const char* where, const std::filesystem::path& file, const Cells& cells,
-                               std::size_t columns) {
-  Eigen::MatrixXd values(static_cast<Index>(cells.rows.size()), static_cast<Index>(columns));
-  for (std::size_t r = 0; r < cells.rows.size(); ++r)
+  /// Whether there was another row; its cells are in cells().
+  bool next() {
+    while (!rest_.empty()) {
+      ++line_;
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      const std::string_view row = trimmed(rest_.substr(0, end), separator_);
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      if (row.empty()) continue;
+      cut(row);
+      return true;
+    }
+    return false;
+  }
+
+  const std::vector<std::string_view>& cells() const { return cells_; }
+  std::size_t line() const { return line_; }
+  ByteSource& source() { return source_; }
+
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    refuse_file(where_, file_, parts...);
+  }
+
+ private:
+  void cut(std::string_view row) {
+    if (row.find('"') != std::string_view::npos)
+      refuse("line ", line_, " has a quotation mark, but cells must be plain");
+    cells_.clear();
+    for (std::size_t from = 0; from <= row.size();) {
+      const std::size_t to =
+          std::min(separator_ == ' ' ? row.find_first_of(" \t", from) : row.find(separator_, from), row.size());
+      if (separator_ != ' ' || to > from) cells_.push_back(trimmed(row.substr(from, to - from), separator_));
+      from = to + 1;
+    }
+    if (first_line_ == 0) {
+      first_line_ = line_;
+      columns_ = cells_.size();
+    }
+    if (cells_.size() != columns_)
+      refuse("line ", line_, " has ", cells_.size(), " cells, but line ", first_line_, " has ", columns_);
+  }
+
+  const char* where_;
+  std::filesystem::path file_;
+  char separator_;
+  ByteSource source_;
+  std::vector<std::uint8_t> bytes_;
+  std::string_view rest_;
+  std::vector<std::string_view> cells_;
+  std::size_t line_ = 0, first_line_ = 0, columns_ = 0;
+};
+
+/// Reads all rows: their first cells as numbers, all but `others` of them, and the rest by other(row, cells, line). The
+/// first row is a header if there are words among those first cells (some may be empty: tables with an index have that),
+/// and none looks like a number. A first row that is neither a header nor all numbers is a row with a mistake, and is
+/// refused as such. Values are kept row by row, 8 bytes for at least 2 of the file.
+template <class Other>
+Table read_table(CsvRows& rows, std::size_t others, const Other& other) {
+  if (!rows.next()) rows.refuse("has no rows");
+  const std::size_t all = rows.cells().size();
+  if (all <= others)
+    rows.refuse("has ", all, " column, but needs at least ", others + 1, ": numbers, and the class at the end");
+  const std::size_t columns = all - others;
+  const auto begin = rows.cells().begin(), end = begin + static_cast<std::ptrdiff_t>(columns);
+  Table table;
+  if (std::none_of(begin, end, looks_like_number) &&
+      !std::all_of(begin, end, [](std::string_view cell) { return cell.empty(); })) {
+    table.names.assign(rows.cells().begin(), rows.cells().end());
+    if (!rows.next()) rows.refuse("has a header, but no rows");
+  }
+  std::vector<double> values;
+  Index count = 0;
+  do {
     for (std::size_t c = 0; c < columns; ++c)
-      if (!parse(cells.rows[r][c], values(static_cast<Index>(r), static_cast<Index>(c))))
-        refuse_file(where, file, "line ", cells.lines[r], ", cell ", c + 1, " is \"", cells.rows[r][c].substr(0, 40),
+      if (!parse(rows.cells()[c], values.emplace_back()))
+        rows.refuse("line ", rows.line(), ", cell ", c + 1, " is \"", rows.cells()[c].substr(0, 40),
                     "\", but must be a number");
-  return values;
+    rows.source().require_room(3 * sizeof(double) * columns);  // while it grows, and the result
+    other(count++, rows.cells(), rows.line());
+  } while (rows.next());
+  using RowByRow = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  table.values = Eigen::Map<const RowByRow>(values.data(), count, static_cast<Index>(columns));
+  return table;
 }
 
 }  // namespace detail
 
-/// A CSV file of numbers, with or without a header.
-inline Table read_csv(const std::filesystem::path& file, char separator = ',') {
-  constexpr const char* where = "data::read_csv";
-  detail::Cells cells = detail::read_cells(where, file, separator);
-  const std::size_t columns = cells.rows.front().size();
-  Table table;
-  table.names = detail::take_header(cells, columns);
-  if (cells.rows.empty()) detail::refuse_file(where, file, "has a header, but no rows");
-  table.values = detail::numbers(where, file, cells, columns);
-  return table;
+/// A CSV file of numbers, with or without a header. A blank as the separator stands for any number of blanks and tabs.
+/// `limit`: see kUnpackedLimit.
+inline Table read_csv(const std::filesystem::path& file, char separator = ',', std::size_t limit = kUnpackedLimit) {
+  detail::CsvRows rows("data::read_csv", file, separator, limit);
+  return detail::read_table(rows, 0, [](Index, const auto&, std::size_t) {});
 }
 
 /// A CSV file of numbers whose last column is a class, a word or a number, as the Iris data have it.
-inline LabelledTable read_labelled_csv(const std::filesystem::path& file, char separator = ',') {
-  constexpr const char* where = "data::read_labelled_csv";
-  detail::Cells cells = detail::read_cells(where, file, separator);
-  const std::size_t columns = cells.rows.front().size();
-  if (columns < 2)
-    detail::refuse_file(where, file, "has 1 column, but needs at least 2: numbers, and the class at the end");
+inline LabelledTable read_labelled_csv(const std::filesystem::path& file, char separator = ',',
+                                       std::size_t limit = kUnpackedLimit) {
+  detail::CsvRows rows("data::read_labelled_csv", file, separator, limit);
   LabelledTable table;
-  table.names = detail::take_header(cells, columns - 1);
-  if (cells.rows.empty()) detail::refuse_file(where, file, "has a header, but no rows");
-  table.data.inputs = detail::numbers(where, file, cells, columns - 1).transpose();
-  table.data.labels.resize(static_cast<Index>(cells.rows.size()));
-  for (std::size_t r = 0; r < cells.rows.size(); ++r) {
-    const std::string& name = cells.rows[r].back();
-    if (name.empty()) detail::refuse_file(where, file, "line ", cells.lines[r], " has no class in its last cell");
-    auto found = std::find(table.classes.begin(), table.classes.end(), name);
-    if (found == table.classes.end()) found = table.classes.insert(found, name);
-    table.data.labels(static_cast<Index>(r)) = static_cast<int>(found - table.classes.begin());
-  }
+  std::unordered_map<std::string, int> known;
+  std::vector<int> labels;
+  Table numbers = detail::read_table(rows, 1, [&](Index, const auto& cells, std::size_t line) {
+    const std::string name(cells.back());
+    if (name.empty()) rows.refuse("line ", line, " has no class in its last cell");
+    const auto [found, added] = known.emplace(name, static_cast<int>(known.size()));
+    if (added) {
+      rows.source().require_room(200 + 2 * name.size());  // here and in the table
+      table.classes.push_back(name);
+    }
+    labels.push_back(found->second);
+  });
+  table.names = std::move(numbers.names);
+  table.data.inputs = numbers.values.transpose();
+  table.data.labels = Eigen::Map<const Eigen::RowVectorXi>(labels.data(), static_cast<Index>(labels.size()));
   return table;
 }
 

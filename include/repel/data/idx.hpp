@@ -15,16 +15,16 @@ namespace repel::data {
 
 /// An array of unsigned bytes, as IDX files have it: the last index runs fastest.
 struct IdxArray {
-  std::vector<Index> shape;
-  std::vector<std::uint8_t> values;
+  std::vector<Index> shape;          ///< its length in each dimension
+  std::vector<std::uint8_t> values;  ///< the bytes, the last dimension fastest
 };
 
 /// Reads an IDX file: two zero bytes, the type 0x08 (unsigned byte; others are refused), the number of dimensions (1 to
-/// 4), each dimension as a big-endian 32-bit number, and the values, neither fewer nor more.
-inline IdxArray read_idx(const std::filesystem::path& file) {
+/// 4), each dimension as a big-endian 32-bit number, and the values, neither fewer nor more. `limit`: see kUnpackedLimit.
+inline IdxArray read_idx(const std::filesystem::path& file, std::size_t limit = kUnpackedLimit) {
   constexpr const char* where = "data::read_idx";
-  constexpr std::size_t most = std::size_t{1} << 33;  // 8 GiB: more is a damaged header
-  detail::ByteSource source(where, file);
+  constexpr std::uint64_t most = std::uint64_t{1} << 33;  // 8 GiB: more is a damaged header
+  detail::ByteSource source(where, file, limit);
   const auto hex = [](const std::vector<std::uint8_t>& bytes) {
     std::ostringstream out;
     for (const std::uint8_t byte : bytes) out << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
@@ -44,13 +44,13 @@ inline IdxArray read_idx(const std::filesystem::path& file) {
                         ", but must be 1 to 4");
 
   IdxArray array;
-  std::size_t size = 1;
+  std::uint64_t size = 1;
   std::string shape;
   for (int k = 0; k < dimensions; ++k) {
     const auto bytes = source.read(4);
     if (bytes.size() < 4) detail::refuse_file(where, file, "ends within dimension ", k, " of ", dimensions);
-    const std::size_t length =
-        std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
+    const std::uint64_t length =
+        std::uint64_t{bytes[0]} << 24 | std::uint64_t{bytes[1]} << 16 | std::uint64_t{bytes[2]} << 8 | bytes[3];
     if (length < 1) detail::refuse_file(where, file, "dimension ", k, " is 0, but must be at least 1");
     if (length > most / size)
       detail::refuse_file(where, file, "dimension ", k, " is ", length, ", which makes more than ", most, " values");
@@ -58,7 +58,7 @@ inline IdxArray read_idx(const std::filesystem::path& file) {
     shape += (k > 0 ? "x" : "") + std::to_string(length);
     array.shape.push_back(static_cast<Index>(length));
   }
-  array.values = source.read(size);
+  array.values = source.read(static_cast<std::size_t>(size));
   if (array.values.size() < size)
     detail::refuse_file(where, file, "has ", array.values.size(), " values, but the dimensions ", shape, " need ",
                         size);
@@ -67,12 +67,13 @@ inline IdxArray read_idx(const std::filesystem::path& file) {
   return array;
 }
 
+/// Which of a set's two parts.
 enum class Part { train, test };
 
 /// MNIST and its relatives from a folder with the four usual files (train-images-idx3-ubyte and so on, plain or .gz):
-/// pictures in [0, 1], one per column, row by row of the picture.
+/// pictures in [0, 1], one per column, row by row of the picture. `limit`: see kUnpackedLimit.
 template <class Scalar>
-Labelled<Scalar> read_mnist(const std::filesystem::path& folder, Part part) {
+Labelled<Scalar> read_mnist(const std::filesystem::path& folder, Part part, std::size_t limit = kUnpackedLimit) {
   constexpr const char* where = "data::read_mnist";
   const auto find = [&](const std::string& kind) {
     const std::string name = (part == Part::train ? "train-" : "t10k-") + kind + "-ubyte";
@@ -81,7 +82,8 @@ Labelled<Scalar> read_mnist(const std::filesystem::path& folder, Part part) {
     detail::refuse_file(where, folder, "has neither ", name, " nor ", name, ".gz");
   };
   const auto image_file = find("images-idx3"), label_file = find("labels-idx1");
-  const IdxArray images = read_idx(image_file), labels = read_idx(label_file);
+  const std::size_t bytes = limit / (1 + sizeof(Scalar));  // the rest of the limit is for the numbers made of them
+  const IdxArray images = read_idx(image_file, bytes), labels = read_idx(label_file, bytes);
   if (images.shape.size() != 3)
     detail::refuse_file(where, image_file, "has ", images.shape.size(),
                         " dimensions, but pictures have 3: count, rows, columns");

@@ -15,7 +15,7 @@ namespace repel {
 
 /// What check_gradient() and check_stein() found.
 struct GradientCheck {
-  bool passed = false;
+  bool passed = false;    ///< nothing was found
   Index particle = 0;     ///< where the worst disagreement is: the column of w
   Index coordinate = 0;   ///< and the row; −1 for all of them together
   Index other = -1;       ///< of two coordinates that should agree, the second; −1 if there is none

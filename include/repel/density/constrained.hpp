@@ -64,6 +64,7 @@ class Constrained {
       "repel::constrained: a transform must have free_dim(), dim() and constrain(z, x), a template that returns "
       "log |det dx/dz|; see repel/density/transform.hpp");
 
+  /// Made by constrained().
   explicit Constrained(Target target, Transforms... transforms)
       : target_(std::forward<Target>(target)), transforms_(std::move(transforms)...) {
     each([&](const auto& t, Index, Index) {

@@ -51,6 +51,7 @@ class Differentiated {
                 "and not an expression of it, which would refer to variables that are gone: give a lambda its return "
                 "type, [&]<class T>(const repel::Vector<T>& w) -> T");
 
+  /// Made by differentiated().
   explicit Differentiated(LogDensity log_density) : log_density_(std::forward<LogDensity>(log_density)) {}
 
   void begin_step(Index step) requires requires(LogDensity& f) { f.begin_step(step); }

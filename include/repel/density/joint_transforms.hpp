@@ -19,7 +19,7 @@ namespace transform {
 /// up to 0 (the isometric log-ratio transform of Egozcue et al. 2003). log |det| = Σ log x_i + ½ log k, on the first k − 1
 /// of x. Symmetric in all entries, so that z = 0 is the middle.
 struct Simplex {
-  Index count = 2;
+  Index count = 2;  ///< numbers that add up to 1
 
   Index free_dim() const { return count - 1; }
   Index dim() const { return count; }
@@ -99,7 +99,7 @@ struct Simplex {
 
 /// x_1 < x_2 < …: the first as it is, then each the exponential of z above the one before.
 struct Ordered {
-  Index count = 2;
+  Index count = 2;  ///< rising numbers
 
   Index free_dim() const { return count; }
   Index dim() const { return count; }

@@ -27,6 +27,7 @@
 
 namespace repel {
 
+/// A map from free parameters to constrained ones, with the logarithm of its Jacobian.
 template <class T>
 concept Transform = requires(const T& t, const double* in, double* out, const Dual* dual_in, Dual* dual_out) {
   { t.free_dim() } -> std::convertible_to<Index>;
@@ -41,8 +42,8 @@ namespace transform {
 /// curve(z) = d/dz log_slope(z); and inverse(x), which fails where x is out of bounds.
 template <class Map>
 struct Elementwise {
-  Map map;
-  Index count = 1;
+  Map map;          ///< of each number
+  Index count = 1;  ///< numbers
 
   Index free_dim() const { return count; }
   Index dim() const { return count; }
@@ -66,7 +67,7 @@ struct Elementwise {
 
 /// x = m + s z
 struct Affine {
-  double mean = 0, sd = 1;
+  double mean = 0, sd = 1;  ///< m and s
 
   template <class T>
   T value(const T& z) const {
@@ -89,7 +90,7 @@ struct Affine {
 
 /// x = bound + direction · eᶻ
 struct HalfLine {
-  double bound = 0, direction = 1;
+  double bound = 0, direction = 1;  ///< direction is 1 above the bound, −1 below it
 
   template <class T>
   T value(const T& z) const {
@@ -123,7 +124,7 @@ struct HalfLine {
 
 /// x = low + (high − low) / (1 + e^−z), from the end that is closer, so that no digits are lost at either.
 struct Between {
-  double low = 0, high = 1;
+  double low = 0, high = 1;  ///< the bounds
 
   template <class T>
   T value(const T& z) const {

@@ -29,6 +29,7 @@ struct KsdStatistic {
   double bandwidth;  ///< the kernel's h
 };
 
+/// What ksd_test() finds.
 struct KsdResult {
   double u, v;       ///< as in KsdStatistic
   double p_value;    ///< small if the particles are unlikely to be draws from p

@@ -34,6 +34,7 @@ struct MmdStatistic {
   double bandwidth;  ///< the kernel's h
 };
 
+/// What mmd_test() finds.
 struct MmdResult {
   double u, v;       ///< as in MmdStatistic
   double p_value;    ///< small if the samples are unlikely to be draws of one distribution

@@ -28,6 +28,7 @@ struct RankTest {
   }
 };
 
+/// What rank_uniformity() finds.
 struct RankUniformity {
   Eigen::MatrixXi histogram;      ///< bins×d: how many ranks of a parameter fell into a bin
   Eigen::VectorXd expected;       ///< per bin, for uniform ranks

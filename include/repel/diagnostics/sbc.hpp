@@ -31,8 +31,8 @@ namespace repel::diagnostics {
 
 /// Settings of sbc. Bins should divide L + 1, or have different sizes, which the test accounts for.
 struct Sbc {
-  Index simulations = 200;
-  RankTest ranks{};
+  Index simulations = 200;  ///< data sets, and runs of the sampler
+  RankTest ranks{};         ///< how ranks are tested
   std::uint64_t seed = 0;
 
   void validate() const {
@@ -41,12 +41,15 @@ struct Sbc {
   }
 };
 
+/// What sbc() finds.
 struct SbcReport {
-  Eigen::MatrixXi ranks;  ///< d×simulations: how many posterior draws are below the parameter, 0 … draws
-  Index draws;            ///< L, the posterior draws of every simulation
-  RankUniformity uniformity;
+  Eigen::MatrixXi ranks;      ///< d×simulations: how many posterior draws are below the parameter, 0 … draws
+  Index draws;                ///< L, the posterior draws of every simulation
+  RankUniformity uniformity;  ///< the tests of the ranks
 
+  /// The smallest p-value over all parameters, corrected for their number.
   double p_value() const { return uniformity.p_value; }
+  /// The finding, in a sentence.
   const std::string& verdict() const { return uniformity.verdict; }
 };
 

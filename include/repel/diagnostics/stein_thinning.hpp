@@ -54,13 +54,14 @@ struct SteinWeightSettings {
   }
 };
 
+/// What stein_weights() finds.
 struct SteinWeights {
   Eigen::VectorXd weights;  ///< of the draws: at least 0, with sum 1
   double ksd;               ///< wᵀUw, the KSD² (V) of the weighted draws
   double equal_ksd;         ///< that of equal weights
   double gap;               ///< ksd is at most this much above its minimum
-  Index iterations;
-  bool converged;  ///< gap ≤ tolerance · equal_ksd
+  Index iterations;         ///< taken
+  bool converged;           ///< gap ≤ tolerance · equal_ksd
 };
 
 /// Stein importance weights (Liu & Lee 2017): w that minimise wᵀUw with w ≥ 0 and Σw = 1, so that Σ w_i f(x_i)

@@ -23,8 +23,11 @@ namespace repel::detail {
 /// The settings that Hmc and Nuts share.
 template <class Settings>
 void require_chain_settings(const char* where, const Settings& s) {
-  if (s.warmup < 0) fail(where, "warmup is ", s.warmup, ", but must be at least 0");
-  if (s.samples < 1) fail(where, "samples is ", s.samples, ", but must be at least 1");
+  constexpr Index most = Index{1} << 40;  // sums and small multiples of them stay in range
+  if (s.warmup < 0 || s.warmup > most)
+    fail(where, "warmup is ", s.warmup, ", but must be at least 0 and at most ", most);
+  if (s.samples < 1 || s.samples > most)
+    fail(where, "samples is ", s.samples, ", but must be at least 1 and at most ", most);
   if (s.thin < 1 || s.thin > s.samples)
     fail(where, "thin is ", s.thin, ", but must be at least 1 and at most samples, ", s.samples);
   if (!(s.target_acceptance > 0 && s.target_acceptance < 1))
@@ -149,9 +152,11 @@ class ChainSampler {
         d = wanted;
         s.step_size(c) *= d > 0 ? 2 : 0.5;
         searching = true;
-        if (!(s.step_size(c) < 1e10 && s.step_size(c) > 1e-20))
-          fail(name, "the step size of chain ", c, " came to ", s.step_size(c), ", but must be between 1e-20 and ",
-               "1e10: the log density there is flat, not finite, or does not fit the gradient");
+        // Scales of any size are fine, as long as squares of them can be computed with.
+        const auto largest = static_cast<double>(largest_coordinate<typename P::Scalar>());
+        if (!(s.step_size(c) < largest && s.step_size(c) > 1 / largest))
+          fail(name, "the step size of chain ", c, " came to ", s.step_size(c), ", but must be between ", 1 / largest,
+               " and ", largest, ": the log density there is flat, not finite, or does not fit the gradient");
       }
     }
     s.dual.restart(s.step_size);

@@ -75,8 +75,8 @@ inline double effective_sample_size(const Eigen::MatrixXd& chains) {
 
 /// Both diagnostics for many quantities at once.
 struct Diagnostics {
-  Eigen::VectorXd r_hat;
-  Eigen::VectorXd effective_samples;
+  Eigen::VectorXd r_hat;              ///< split R̂ of every row
+  Eigen::VectorXd effective_samples;  ///< effective sample size of every row
 };
 
 /// Diagnostics for each row of `draws`, which holds chain after chain: quantities×(chains · draws per chain).

@@ -85,9 +85,9 @@ struct Trajectories {
         target(std::as_const(position), slope);
       else
         evaluate(target, std::as_const(position), slope, log_density);
+      require_same_shape(where, "the gradient written by the target", slope, "the chains", s.particles);
       for (Index c = 0; c < n; ++c) kick((l < steps ? 1 : 0.5) * s.step_size(c), slope.col(c), momentum.col(c));
     }
-    require_same_shape(where, "the gradient written by the target", slope, "the chains", s.particles);
     require_values(where, log_density, n);
     for (Index c = 0; c < n; ++c) {
       const double gain = log_density(c) - kinetic_energy(s.variances, momentum.col(c)) - acceptance(c);

@@ -13,15 +13,15 @@ namespace repel {
 /// What hmc() and nuts() return.
 template <class Scalar>
 struct HmcResult {
-  Matrix<Scalar> draws;  ///< d×(chains · draws per chain), chain after chain
-  Index chains = 0;
-  Index draws_per_chain = 0;
-  Eigen::VectorXd step_size;   ///< found in warm-up, per chain
-  Eigen::VectorXd acceptance;  ///< mean over the iterations after warm-up, per chain
-  Index divergences = 0;       ///< divergent transitions after warm-up; non-zero means distrust the result
-  Index warmup_divergences = 0;
-  Index gradients = 0;  ///< gradients of one chain that were evaluated, over all chains, warm-up included
-  double depth = 0;     ///< NUTS: the mean depth of the trees after warm-up; a tree takes 2^depth − 1 leapfrog steps
+  Matrix<Scalar> draws;          ///< d×(chains · draws per chain), chain after chain
+  Index chains = 0;              ///< as started
+  Index draws_per_chain = 0;     ///< kept after warm-up
+  Eigen::VectorXd step_size;     ///< found in warm-up, per chain
+  Eigen::VectorXd acceptance;    ///< mean over the iterations after warm-up, per chain
+  Index divergences = 0;         ///< divergent transitions after warm-up; non-zero means distrust the result
+  Index warmup_divergences = 0;  ///< the same during warm-up, where they are harmless
+  Index gradients = 0;           ///< gradients of one chain that were evaluated, over all chains, warm-up included
+  double depth = 0;  ///< NUTS: the mean depth of the trees after warm-up; a tree takes 2^depth − 1 leapfrog steps
   Index at_max_depth = 0;   ///< NUTS: how many of them were cut off at max_depth; if many, raise it
   Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN for fewer than 4 draws
   Report report;            ///< of the run

@@ -20,12 +20,12 @@ struct HmcState {
   Vector<double> acceptance;      ///< of the last iteration, per chain; for NUTS the mean over the leaves of its tree
   Vector<double> acceptance_sum;  ///< over all after warm-up
   Index divergences = 0;          ///< divergent transitions after warm-up; non-zero means distrust the result
-  Index warmup_divergences = 0;
-  Index gradients = 0;     ///< evaluated so far, of one chain each
-  Index depth_sum = 0;     ///< NUTS: over all trees of all chains after warm-up
-  Index at_max_depth = 0;  ///< NUTS: how many of those trees were cut off at max_depth
-  detail::DualAveraging dual;
-  detail::RunningMoments<P> moments;
+  Index warmup_divergences = 0;   ///< during warm-up
+  Index gradients = 0;            ///< evaluated so far, of one chain each
+  Index depth_sum = 0;            ///< NUTS: over all trees of all chains after warm-up
+  Index at_max_depth = 0;         ///< NUTS: how many of those trees were cut off at max_depth
+  detail::DualAveraging dual;     ///< adapts the step size
+  detail::RunningMoments<P> moments;  ///< adapts the mass matrix
 
   /// What a checkpoint holds besides the particles and the step.
   auto fields() { return tie(*this); }

@@ -12,9 +12,10 @@ namespace repel {
 /// log_density(w, values), which writes log p of every column, up to a common constant.
 template <class Gradient, class LogDensity>
 struct TargetWithDensity {
-  Gradient gradient;
-  LogDensity density;
+  Gradient gradient;   ///< as gradient(w, g)
+  LogDensity density;  ///< as density(w, values)
 
+  /// Writes the gradient of every particle into g.
   template <class W, class G>
   void operator()(const W& w, G& g) {
     static_assert(std::invocable<Gradient&, const W&, G&>,
@@ -30,12 +31,14 @@ struct TargetWithDensity {
     density(w, values);
   }
 };
+/// A target from gradient(w, g) and log_density(w, values), for hmc(), nuts() and check_gradient().
 template <class Gradient, class LogDensity>
 TargetWithDensity<std::decay_t<Gradient>, std::decay_t<LogDensity>> with_log_density(Gradient&& gradient,
                                                                                      LogDensity&& log_density) {
   return {std::forward<Gradient>(gradient), std::forward<LogDensity>(log_density)};
 }
 
+/// A target that knows its log density as well as its gradient.
 template <class T, class P>
 concept HmcTarget = requires(T& target, const P& w, P& g, Vector<double>& values) {
   target(w, g);

@@ -3,13 +3,13 @@
 #include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 #include <repel/io/atomic_file.hpp>
-#include <repel/io/checkpoint_bytes.hpp>
+#include <repel/io/checked_file.hpp>
 #include <repel/sampler.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -25,6 +25,9 @@
 // the optimiser.
 
 namespace repel {
+
+/// A checkpoint that a run cannot be resumed from, and why.
+using CheckpointError = FileError;
 
 /// What can be saved: the State of a Sampler, the HmcState of chains; any state with a memory, or with fields() that
 /// ties its arrays and numbers together.
@@ -70,6 +73,53 @@ void for_each_array(State& state, const Body& body) {
   }
 }
 
+/// The most steps that a run can have taken: counted exactly in double, which optimisers compute with.
+inline constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 53;
+
+/// Whether what the optimiser remembers is of a type that this library does not know.
+template <class State>
+consteval bool has_own_memory() {
+  if constexpr (requires(State & state) { state.memory.inner, state.memory.frame; }) return !requires(State & state) {
+      requires std::remove_cvref_t<decltype(state.memory.inner)>::like_particles;
+    };
+  else if constexpr (requires(State & state) { state.memory; })
+    return !requires(State & state) { requires std::remove_cvref_t<decltype(state.memory)>::like_particles; };
+  else
+    return false;
+}
+
+/// Throws unless what was read can be continued from: whatever is not finite, or is a negative count or square, would
+/// reach the particles in a step that looks finite. A memory of the user's own may hold anything.
+template <class State>
+void require_sound(const CheckedReader& file, State& state) {
+  bool ours = true;
+  for_each_array(state, [&](const auto& array) {
+    if (!std::exchange(ours, !has_own_memory<State>())) return;
+    using Value = typename std::remove_cvref_t<decltype(array)>::Scalar;
+    for (Index j = 0; j < array.cols(); ++j)
+      for (Index i = 0; i < array.rows(); ++i)
+        if constexpr (std::is_floating_point_v<Value>) {
+          if (!std::isfinite(array(i, j))) file.damaged("a number in its arrays is ", array(i, j));
+        } else if (array(i, j) < 0 || static_cast<std::uint64_t>(array(i, j)) > kMostSteps) {
+          file.damaged("it has counted ", array(i, j));
+        }
+  });
+  if constexpr (requires { state.memory; }) {
+    const auto squares = [&](auto& array) {
+      if (array.size() > 0 && !(array.minCoeff() >= 0))
+        file.damaged("a square that the optimiser remembers is ", array.minCoeff());
+    };
+    const auto check = [&](auto& memory) {
+      if constexpr (requires { memory.change_frame([](auto&) {}, squares); })
+        memory.change_frame([](auto&) {}, squares);
+    };
+    if constexpr (requires { state.memory.inner; })
+      check(state.memory.inner);
+    else
+      check(state.memory);
+  }
+}
+
 template <class State>
 using ScalarOf = typename std::remove_cvref_t<decltype(std::declval<State&>().particles)>::Scalar;
 
@@ -85,9 +135,7 @@ inline std::filesystem::path previous_checkpoint(const std::filesystem::path& pa
 template <Saveable S>
 void save_checkpoint(const std::filesystem::path& path, const S& state, const std::string& settings,
                      double bandwidth = 0, const std::string& note = {}) {
-  detail::CheckpointWriter out;
-  out.raw(detail::kCheckpointMagic.data(), detail::kCheckpointMagic.size());
-  out.number(detail::kCheckpointVersion);
+  detail::CheckedWriter out(detail::kCheckpointMagic, detail::kCheckpointVersion);
   out.number(std::uint64_t{sizeof(detail::ScalarOf<S>)});
   out.number(static_cast<std::uint64_t>(state.step));
   out.number(bandwidth);
@@ -103,17 +151,13 @@ void save_checkpoint(const std::filesystem::path& path, const S& state, const st
     const Eigen::Ref<const Matrix<Value>> by_columns(array);  // a copy if the state is stored by rows
     out.raw(by_columns.data(), sizeof(Value) * static_cast<std::size_t>(array.size()));
   });
-  const std::uint64_t sum = checksum(out.bytes());
-  AtomicFile file(path);
-  file.write(out.bytes().data(), out.bytes().size());
-  file.write(&sum, sizeof sum);
-  file.commit(previous_checkpoint(path));
+  out.write(path, previous_checkpoint(path));
 }
 
 /// What a checkpoint holds besides the state.
 struct CheckpointInfo {
-  double bandwidth = 0;
-  std::string note;
+  double bandwidth = 0;  ///< at the last step
+  std::string note;      ///< of the caller
 };
 
 /// Reads a state, made by an init() with the same optimiser (or of HMC or NUTS) and particles of the same shape. Throws
@@ -121,28 +165,11 @@ struct CheckpointInfo {
 template <Saveable S>
 CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, const std::string& settings) {
   using Scalar = detail::ScalarOf<S>;
-  std::error_code error;
-  std::ifstream in(path, std::ios::binary);
-  if (!in || !std::filesystem::is_regular_file(path, error))
-    throw CheckpointError("repel: the checkpoint " + path.string() + " cannot be opened, or is no file", false);
-  detail::CheckpointReader file(std::string(std::istreambuf_iterator<char>(in), {}), path.string());
-  // The checksum first: a mismatch means damage, wherever it is.
-  const std::string_view all = file.all();
-  std::uint64_t sum = 0;
-  if (all.size() < 24) file.damaged("it has ", all.size(), " bytes");
-  std::memcpy(&sum, all.data() + all.size() - sizeof sum, sizeof sum);
-  if (checksum(all.substr(0, all.size() - sizeof sum)) != sum)
-    file.damaged("its checksum does not fit its content",
-                 all.starts_with(detail::kCheckpointMagic) ? "" : ", which does not start like a checkpoint of repel");
-  char magic[8] = {};
-  file.raw("start", magic, sizeof magic);
-  if (std::string_view(magic, sizeof magic) != detail::kCheckpointMagic) file.refuse("is no checkpoint of repel");
-  if (const auto version = file.number<std::uint64_t>("version"); version != detail::kCheckpointVersion)
-    file.refuse("has format version ", version, ", but this program reads version ", detail::kCheckpointVersion);
-
+  detail::CheckedReader file(path, "checkpoint", detail::kCheckpointMagic, detail::kCheckpointVersion);
   if (const auto size = file.number<std::uint64_t>("scalar"); size != sizeof(Scalar))
     file.refuse("has ", 8 * size, "-bit numbers, but the particles have ", 8 * sizeof(Scalar), "-bit numbers");
-  const auto step = static_cast<Index>(file.number<std::uint64_t>("step"));
+  const auto step = file.number<std::uint64_t>("step");
+  if (step > detail::kMostSteps) file.damaged("its step is ", step, ", which no run reaches");
   CheckpointInfo info{.bandwidth = file.number<double>("bandwidth"), .note = {}};
   if (const std::string found = file.text("settings"); found != settings)
     file.refuse("is of another run: its settings are \"", found, "\", but these are \"", settings, "\"");
@@ -160,15 +187,18 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, cons
     using Value = typename std::remove_cvref_t<decltype(array)>::Scalar;
     read.push_back(file.skip("array", sizeof(Value) * static_cast<std::size_t>(array.size())));
   });
-  if (file.left() != sizeof sum) file.damaged("it goes on after its arrays");
+  file.end("arrays");
 
   std::size_t k = 0;
-  detail::for_each_array(state, [&](auto& array) {
+  S next = state;
+  detail::for_each_array(next, [&](auto& array) {
     Matrix<typename std::remove_cvref_t<decltype(array)>::Scalar> values(array.rows(), array.cols());
     std::memcpy(values.data(), read[k++], sizeof(values(0)) * static_cast<std::size_t>(values.size()));
     array = values;
   });
-  state.step = step;
+  next.step = static_cast<Index>(step);
+  detail::require_sound(file, next);
+  state = std::move(next);
   return info;
 }
 
@@ -176,7 +206,7 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, cons
 struct Resumed {
   std::filesystem::path from;  ///< empty: there was no checkpoint, and the state is as it was
   std::string refused;         ///< why the last checkpoint was passed over for the one before
-  CheckpointInfo info;
+  CheckpointInfo info;         ///< of the checkpoint
 };
 
 /// Resumes from the last checkpoint, if there is one. If that is damaged it is renamed to PATH.damaged and the one

@@ -23,7 +23,8 @@ namespace repel {
 
 namespace detail {
 
-static_assert(std::endian::native == std::endian::little, "repel/io: only for little-endian machines");
+static_assert(std::endian::native == std::endian::little,
+              "repel/io: files are little-endian, and so must the machine be that reads or writes them");
 
 template <class Scalar>
 constexpr const char* npy_type() {
@@ -71,6 +72,10 @@ void save_npy(const std::filesystem::path& path, const Eigen::MatrixBase<Derived
 template <class Scalar = double>
 Matrix<Scalar> load_npy(const std::filesystem::path& path) {
   const auto refuse = [&](const auto&... parts) { detail::refuse_file("load_npy", path, parts...); };
+  std::error_code error;  // looked at before it is opened: opening a pipe waits for a writer
+  const auto there = std::filesystem::status(path, error);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    refuse("is no file, but a folder, a pipe or a device");
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse("cannot be opened");
   std::array<char, 10> start{};
@@ -98,8 +103,8 @@ Matrix<Scalar> load_npy(const std::filesystem::path& path) {
   };
   for (skip("( "); !shape.empty() && shape.front() != ')'; skip(", "), ++dimensions) {
     Index length = 0;
-    const auto [end, error] = std::from_chars(shape.data(), shape.data() + shape.size(), length);
-    if (error != std::errc() || length < 0 || dimensions == 2)
+    const auto [end, wrong] = std::from_chars(shape.data(), shape.data() + shape.size(), length);
+    if (wrong != std::errc() || length < 0 || dimensions == 2)
       refuse("shape is ", all, ", but must have 1 or 2 lengths");
     lengths[dimensions] = length;
     shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));

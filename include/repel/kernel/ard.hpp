@@ -19,8 +19,8 @@ namespace repel {
 template <class InnerKernel = Rbf<>>
 struct Ard {
   static_assert(detail::assert_kernel<InnerKernel>());
-  InnerKernel inner{};
-  std::vector<double> scale{};
+  InnerKernel inner{};          ///< the kernel of the scaled coordinates
+  std::vector<double> scale{};  ///< a length per coordinate; empty: the particles' standard deviations
 
   void validate() const {
     for (const double s : scale) detail::require_positive("Ard", "scale", s);

@@ -54,10 +54,11 @@ struct PairMedianBandwidth {
 /// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, divided by
 /// log(n + 1) for the full n. Saves a pass over all pairs if n is very large; its relative error is some 1/√particles.
 struct SampledMedianBandwidth {
-  Index particles = 1000;
+  Index particles = 1000;  ///< at most so many of them are looked at
 
   static constexpr bool counts_zeros = true;
   static double divisor(Index n) { return MedianBandwidth::divisor(n); }
+  /// The size of the subset.
   Index sample_size() const { return particles; }
   void validate() const {
     if (particles < 2) detail::fail("SampledMedianBandwidth", "particles is ", particles, ", but must be at least 2");
@@ -66,7 +67,7 @@ struct SampledMedianBandwidth {
 
 /// A constant h > 0.
 struct FixedBandwidth {
-  double h;
+  double h;  ///< the bandwidth
 
   void validate() const { detail::require_positive("FixedBandwidth", "h", h); }
 
@@ -112,6 +113,7 @@ concept ScalingRule = requires(const Rule& rule) {
   { rule.current_factor() } -> std::convertible_to<double>;
 };
 
+/// Any of the rules above.
 template <class Rule>
 concept BandwidthRule =
     MedianRule<Rule> || ConstantRule<Rule> || DistanceRule<Rule> || PointRule<Rule> || ScalingRule<Rule>;
@@ -134,13 +136,14 @@ consteval bool assert_bandwidth_rule() {
 template <class Rule = MedianBandwidth>
 struct Scaled {
   static_assert(detail::assert_bandwidth_rule<Rule>());
-  Rule inner{};
-  double factor = 1;
+  Rule inner{};       ///< the rule
+  double factor = 1;  ///< on its result
 
   void validate() const {
     detail::require_positive("Scaled", "factor", factor);
     detail::validate(inner);
   }
+  /// The factor now.
   double current_factor() const { return factor; }
 };
 Scaled()->Scaled<>;
@@ -155,11 +158,11 @@ Scaled(Rule, double) -> Scaled<Rule>;
 template <class Rule = MedianBandwidth>
 struct Ramp {
   static_assert(detail::assert_bandwidth_rule<Rule>());
-  Rule inner{};
-  double from = 1;
-  double to = 5;
-  Index steps = 1000;
-  Index step = 0;  ///< set by the sampler: steps taken so far
+  Rule inner{};        ///< the rule
+  double from = 1;     ///< the first factor
+  double to = 5;       ///< the last factor
+  Index steps = 1000;  ///< until then
+  Index step = 0;      ///< set by the sampler: steps taken so far
 
   void validate() const {
     detail::require_positive("Ramp", "from", from);
@@ -171,6 +174,7 @@ struct Ramp {
     step = now;
     detail::begin_step(inner, now);
   }
+  /// The factor now.
   double current_factor() const {
     if (step >= steps) return to;
     return from + (to - from) * static_cast<double>(step) / static_cast<double>(steps);

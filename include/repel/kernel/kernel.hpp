@@ -58,6 +58,7 @@ inline constexpr bool kSlopeSharesValue = requires {
 template <class K>
 using MetricOf = typename detail::FindMetric<K>::type;
 
+/// A kernel of a distance: φ(distance / h).
 template <class K>
 concept DistanceKernel = requires(const K& kernel, const detail::Chunk<double>& u) {
   requires BandwidthRule<std::remove_cvref_t<decltype(kernel.bandwidth)>>;
@@ -66,6 +67,7 @@ concept DistanceKernel = requires(const K& kernel, const detail::Chunk<double>& 
   requires Metric<MetricOf<K>>;
 };
 
+/// A kernel written pair by pair: value(x, y, h) and gradient(x, y, h).
 template <class K>
 concept PairKernel = requires(const K& kernel, const Eigen::VectorXd& x, double h) {
   requires BandwidthRule<std::remove_cvref_t<decltype(kernel.bandwidth)>>;
@@ -80,6 +82,7 @@ concept WrappedKernel = requires(const K& kernel) {
   kernel.scale;
 };
 
+/// Any kernel.
 template <class K>
 concept Kernel = DistanceKernel<K> || PairKernel<K> || WrappedKernel<K>;
 

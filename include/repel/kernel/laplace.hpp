@@ -12,6 +12,7 @@ namespace repel {
 template <class Bandwidth = MedianBandwidth>
 struct Laplace {
   static_assert(detail::assert_bandwidth_rule<Bandwidth>());
+  /// L1 distances.
   using Metric = Manhattan;
   Bandwidth bandwidth{};
 

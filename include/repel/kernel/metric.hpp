@@ -45,7 +45,7 @@ namespace repel {
 
 /// ‖x − y‖²
 struct SquaredEuclidean {
-  static constexpr int slope_factor = 2;
+  static constexpr int slope_factor = 2;  ///< slope() is to be multiplied by it
   template <class Array>
   static auto term(const Array& difference) {
     return difference.square();
@@ -68,6 +68,7 @@ struct Manhattan {
   }
 };
 
+/// A distance that is a sum of one term per coordinate.
 template <class M>
 concept Metric = requires(const detail::Chunk<double>& difference) {
   { M::term(difference) } -> std::convertible_to<detail::Chunk<double>>;

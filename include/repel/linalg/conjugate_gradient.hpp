@@ -1,5 +1,6 @@
 #pragma once
 
+#include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
 #include <repel/linalg/product.hpp>
@@ -30,6 +31,7 @@ class ConjugateGradient {
     // K ≈ C M⁻¹ Cᵀ = B Bᵀ with B = C L⁻ᵀ, M = L Lᵀ
     const double jitter = 100 * std::numeric_limits<Scalar>::epsilon() * static_cast<double>(m) *
                           static_cast<double>(largest_diagonal_entry());
+    largest_ = largest_diagonal_entry() + ridge_;
     landmarks_.factorise("IterativeSolver", square_, jitter, "jitter", "landmarks");
     landmarks_.solve_half_from_the_right(columns_);
     rows_.resize(m, n);
@@ -64,6 +66,7 @@ class ConjugateGradient {
       kernel.multiply(direction_, image_);
       array_at(image_.data(), image_.size()) += ridge_ * array_at(direction_.data(), direction_.size());
       row_products(direction_, image_, next_);
+      require_regular();
       step_.resize(d);
       for (Index k = 0; k < d; ++k) step_(k) = next_(k) > 0 ? before_(k) / next_(k) : Scalar(0);
       for (Index j = 0; j < n; ++j)
@@ -81,6 +84,10 @@ class ConjugateGradient {
       info.residual = relative_residual();
       if (!std::isfinite(info.residual)) break;
     }
+    row_products(b, b, squares_);
+    const Scalar least = smallest_eigenvalue();
+    for (Index k = 0; k < d; ++k)
+      if (!(least * std::sqrt(squares_(k)) <= std::sqrt(norms_(k)))) refuse();
     for (Index j = 0; j < n; ++j)
       for (Index k = 0; k < d; ++k) b(k, j) *= sizes_(k);
     return info;
@@ -105,6 +112,19 @@ class ConjugateGradient {
       if (const auto r = static_cast<double>(std::sqrt(squares_(k) / norms_(k))); norms_(k) != 0 && !(r <= worst))
         worst = r;  // or NaN
     return worst;
+  }
+
+  /// Below this an eigenvalue of K + ηI is a rounding error, as for the dense solver.
+  Scalar smallest_eigenvalue() const { return 8 * std::numeric_limits<Scalar>::epsilon() * largest_; }
+
+  /// Throws where K + ηI maps a direction to nothing but rounding errors: a step along it would have any length.
+  void require_regular() {
+    row_products(direction_, direction_, squares_);
+    for (Index k = 0; k < next_.size(); ++k)
+      if (squares_(k) > 0 && !(next_(k) > smallest_eigenvalue() * squares_(k))) refuse();
+  }
+  [[noreturn]] void refuse() const {
+    fail("IterativeSolver", "ridge is ", ridge_, ", but must be larger for these particles: K + ridge I is singular");
   }
 
   Scalar largest_diagonal_entry() const {
@@ -134,7 +154,7 @@ class ConjugateGradient {
   }
 
   IterativeSolver settings_;
-  Scalar ridge_ = 0, shift_ = 1;
+  Scalar ridge_ = 0, shift_ = 1, largest_ = 1;  ///< and the largest entry of the diagonal of K + ηI
   RidgeSolver<Scalar> landmarks_, inner_;
   Matrix<Scalar> columns_, rows_;  // B, n×m, and Bᵀ
   Matrix<Scalar> square_, parts_, residual_, preconditioned_, direction_, image_;

@@ -4,8 +4,11 @@
 #include <repel/core/types.hpp>
 
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
-// The softmax and the logarithm of its sum, for values of any size: the largest is taken out before exp.
+// The softmax and the logarithm of its sum, for values of any size: the largest is taken out before exp, and
+// what has overflowed to infinity is taken to its limit.
 
 namespace repel::detail {
 
@@ -13,7 +16,18 @@ namespace repel::detail {
 template <class Column>
 double log_sum_exp(const Column& values) {
   const auto top = static_cast<double>(values.maxCoeff());
+  if (!std::isfinite(top)) return top;
   return top + std::log((values.template cast<double>().array() - top).exp().sum());
+}
+
+/// The softmax of a column whose largest entry is infinite, or none is finite: the limit, with equal shares.
+template <class Column>
+void softmax_of_infinities(Column&& column, typename std::remove_cvref_t<Column>::Scalar top) {
+  using Scalar = typename std::remove_cvref_t<Column>::Scalar;
+  if (column.isNaN().any())
+    column.setConstant(std::numeric_limits<Scalar>::quiet_NaN());
+  else
+    column = (column == top).template cast<Scalar>();
 }
 
 /// p ← its softmax, column by column.
@@ -21,9 +35,23 @@ template <class P>
 void softmax(P& p) {
   for (Index i = 0; i < p.cols(); ++i) {
     auto column = p.col(i).array();
-    column = (column - column.maxCoeff()).exp();
+    const auto top = column.maxCoeff();
+    if (std::isfinite(top))
+      column = (column - top).exp();
+    else
+      softmax_of_infinities(column, top);
     column /= column.sum();
   }
+}
+
+/// The logarithm of one entry of the softmax of a column.
+template <class Column>
+double log_softmax_at(const Column& values, Index which) {
+  const auto top = static_cast<double>(values.maxCoeff()), value = static_cast<double>(values(which));
+  if (!std::isinf(top)) return value - log_sum_exp(values);
+  if (values.array().isNaN().any()) return std::numeric_limits<double>::quiet_NaN();
+  if (value != top) return -std::numeric_limits<double>::infinity();
+  return -std::log(static_cast<double>((values.array() == values.maxCoeff()).count()));
 }
 
 /// p ← (∂p/∂f)ᵀ v = p ∘ (v − p·v), column by column, where p = softmax(f).

@@ -96,16 +96,17 @@ enum class Binning {
 /// One bin of a reliability diagram.
 struct ReliabilityBin {
   double confidence = 0;  ///< the mean over its points
-  double accuracy = 0;
-  Index count = 0;
+  double accuracy = 0;    ///< of these predictions
+  Index count = 0;        ///< predictions in the bin
 };
 
 /// Points of the reliability curve (bins without points are left out), and how far it is from the diagonal.
 struct Reliability {
-  std::vector<ReliabilityBin> bins;
-  double ece = 0;  ///< expected calibration error: Σ count/N |accuracy − confidence|
+  std::vector<ReliabilityBin> bins;  ///< from low to high confidence
+  double ece = 0;                    ///< expected calibration error: Σ count/N |accuracy − confidence|
 };
 
+/// Confidence against accuracy, bin by bin.
 template <class P, class Y>
 Reliability reliability(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBase<Y>& labels, Index bins = 30,
                         Binning binning = Binning::equal_width) {

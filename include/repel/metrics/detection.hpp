@@ -14,9 +14,9 @@ namespace repel::metrics {
 
 /// The result of calling everything at or above `threshold` positive.
 struct RocPoint {
-  double threshold;
-  double fpr;  ///< the fraction of negatives that are called positive
-  double tpr;  ///< the fraction of positives that are
+  double threshold;  ///< scores from here on are called positive
+  double fpr;        ///< the fraction of negatives that are called positive
+  double tpr;        ///< the fraction of positives that are
 };
 
 namespace detail {
@@ -106,6 +106,7 @@ struct OodDetection {
                           ///< if both are 0
 };
 
+/// How well uncertainty separates points from elsewhere from test points.
 template <class T, class O>
 OodDetection ood_detection(const Eigen::MatrixBase<T>& test_uncertainty, const Eigen::MatrixBase<O>& ood_uncertainty) {
   const Eigen::VectorXd test = test_uncertainty.derived().template cast<double>().reshaped(),

@@ -37,6 +37,7 @@ struct EntropySplit {
   Eigen::VectorXd epistemic;  ///< the rest: the mutual information of prediction and member, their disagreement
 };
 
+/// The split for `members`: a column per member, the class probabilities of the points below each other.
 template <class M>
 EntropySplit split_entropy(const Eigen::MatrixBase<M>& members, Index classes) {
   const auto& p = members.derived().eval();

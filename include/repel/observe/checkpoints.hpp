@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/io/atomic_file.hpp>
 #include <repel/io/checkpoint.hpp>
 #include <repel/run.hpp>
 
@@ -15,9 +16,11 @@ namespace repel {
 
 /// An observer that writes a checkpoint every so many seconds, and at the end of the run, however it ends. If one
 /// cannot be written (the disk is full, say) the run goes on: last_error() says why, and the next one is tried on
-/// schedule. Only a failure at the end throws.
+/// schedule. Only a failure at the end throws, and a place where nothing can be written from the start: a folder that is
+/// missing or read-only is noticed before the first step.
 class Checkpoints {
  public:
+  /// Saves to `path` every so many seconds; `settings` must match when the run is resumed.
   Checkpoints(std::filesystem::path path, std::string settings, double seconds = 60)
       : path_(std::move(path)), settings_(std::move(settings)), seconds_(seconds) {
     if (!(seconds >= 0)) detail::fail("Checkpoints", "seconds is ", seconds, ", but must be at least 0");
@@ -31,6 +34,8 @@ class Checkpoints {
 
   template <class State>
   void on_start(const State& state, Index) {
+    { const AtomicFile trial(path_); }
+    AtomicFile::remove_leftovers(path_);
     saved_step_ = state.step;
     last_ = Clock::now();
     save_now_ = [this, &state] { save(state); };

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,7 @@ namespace repel {
 /// continues where it left off.
 class ProgressBar {
  public:
+  /// Draws on `out`, behind `label`.
   explicit ProgressBar(std::string label = "", std::FILE* out = stderr)
       : label_(std::move(label)), out_(out), terminal_(is_terminal(out)) {}
 
@@ -55,9 +57,9 @@ class ProgressBar {
     if (pending_ < (terminal_ ? 0.1 : 10.0)) return;
     pending_ = 0;
     shown_ = true;
-    const Index done = info.step - first_step_;
+    const Index done = std::max<Index>(info.step - first_step_, 1);
     const double elapsed = seconds(start_, now);
-    const double left = elapsed * static_cast<double>(total_ - done) / static_cast<double>(done);
+    const double left = elapsed * std::max(0.0, static_cast<double>(total_) / static_cast<double>(done) - 1);
     print(done, elapsed, duration(left) + " left", terminal_ ? "" : "\n");
   }
 
@@ -100,8 +102,11 @@ class ProgressBar {
   std::string prefix() const { return label_.empty() ? "" : label_ + ": "; }
 
   void print(Index done, double elapsed, const std::string& time, const char* end) const {
-    const Index reached = first_step_ + done, goal = first_step_ + total_;
-    const double fraction = goal > 0 ? static_cast<double>(reached) / static_cast<double>(goal) : 1;
+    // "Until something stops it" is asked for by a number of steps that leaves no room to add.
+    const Index most = std::numeric_limits<Index>::max();
+    const Index reached = first_step_ + done, goal = total_ > most - first_step_ ? most : first_step_ + total_;
+    const double fraction =
+        goal > 0 ? std::clamp(static_cast<double>(reached) / static_cast<double>(goal), 0.0, 1.0) : 1;
     const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
     std::string bar;
     if (terminal_) {

@@ -3,14 +3,17 @@
 #include <repel/run.hpp>
 
 #include <array>
+#include <atomic>
 #include <csignal>
+#include <mutex>
 
 namespace repel {
 
 /// An observer that lets Ctrl-C (SIGINT) and a batch system's or `kill`'s request to end (SIGTERM) end the run after
 /// the current step, with the state intact, instead of killing the program. The handlers are replaced while the run
-/// lasts. A second signal of the same kind acts as it would have without this observer, and if SIGINT was already
-/// ignored (in a program started by nohup, or in the background of a script) it stays ignored.
+/// lasts; several runs, in several threads, share them. A second signal of the same kind acts as it would have without
+/// this observer, and if SIGINT was already ignored (in a program started by nohup, or in the background of a script) it
+/// stays ignored. A handler that the program installs during the run is left in place.
 class StopOnInterrupt {
  public:
   StopOnInterrupt() = default;
@@ -21,13 +24,11 @@ class StopOnInterrupt {
   template <class State>
   void on_start(const State&, Index) {
     if (holding_) return;
+    const std::lock_guard lock(shared_.mutex);
     holding_ = true;
-    if (shared().holders++ > 0) return;  // another run is being watched already
-    shared().seen = 0;
-    for (Watched& signal : shared().signals) {
-      signal.previous = std::signal(signal.number, handle);
-      if (signal.previous == SIG_IGN) std::signal(signal.number, SIG_IGN);
-    }
+    if (shared_.holders++ > 0) return;  // another run is being watched already
+    shared_.seen = false;
+    for (Watched& signal : shared_.signals) signal.watch();
   }
 
   template <class State>
@@ -38,42 +39,73 @@ class StopOnInterrupt {
   void on_finish(const Report&) { release(); }
 
   /// Whether such a signal came during the last run.
-  static bool interrupted() { return shared().seen != 0; }
+  static bool interrupted() { return shared_.seen; }
 
  private:
+  /// A signal, and what it did before. With sigaction, where there is one: std::signal would lose the flags and the mask
+  /// of the program's own handler.
   struct Watched {
     int number;
-    void (*previous)(int) = SIG_DFL;
-    void restore() const {
-      if (previous != SIG_ERR) std::signal(number, previous);
+    bool ours = false;
+#ifdef SA_RESTART
+    struct sigaction previous {};
+
+    void watch() {
+      ours = sigaction(number, nullptr, &previous) == 0 && !is(previous, SIG_IGN);
+      if (!ours) return;
+      struct sigaction mine {};
+      mine.sa_handler = handle;
+      mine.sa_flags = SA_RESTART;
+      sigemptyset(&mine.sa_mask);
+      ours = sigaction(number, &mine, nullptr) == 0;
     }
+    void restore() const {  // also called by the handler: sigaction is safe there
+      struct sigaction now {};
+      if (ours && sigaction(number, nullptr, &now) == 0 && is(now, handle)) sigaction(number, &previous, nullptr);
+    }
+    static bool is(const struct sigaction& action, void (*handler)(int)) {
+      return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == handler;
+    }
+#else
+    void (*previous)(int) = SIG_DFL;
+
+    void watch() {
+      previous = std::signal(number, handle);
+      ours = previous != SIG_ERR && previous != SIG_IGN;
+      if (previous == SIG_IGN) std::signal(number, SIG_IGN);
+    }
+    void restore() const {
+      if (ours) std::signal(number, previous);
+    }
+#endif
   };
 
   struct Shared {
-    volatile std::sig_atomic_t seen = 0;
+    std::atomic<bool> seen = false;
+    std::mutex mutex;  // of what follows; the handler reads `signals` without it, while they are being watched
     std::array<Watched, 2> signals{Watched{SIGINT}, Watched{SIGTERM}};
     int holders = 0;
   };
-
-  static Shared& shared() {
-    static Shared instance;
-    return instance;
-  }
+  static_assert(std::atomic<bool>::is_always_lock_free, "repel: a signal handler may use lock-free atomics only");
 
   static void handle(int number) {
-    shared().seen = 1;
-    for (const Watched& signal : shared().signals)
+    shared_.seen = true;
+    for (const Watched& signal : shared_.signals)
       if (signal.number == number) signal.restore();
   }
 
   void release() {
     if (!holding_) return;
+    const std::lock_guard lock(shared_.mutex);
     holding_ = false;
-    if (--shared().holders > 0) return;
-    for (const Watched& signal : shared().signals) signal.restore();
+    if (--shared_.holders > 0) return;
+    for (const Watched& signal : shared_.signals) signal.restore();
   }
 
+  static Shared shared_;
   bool holding_ = false;
 };
+
+inline StopOnInterrupt::Shared StopOnInterrupt::shared_;
 
 }  // namespace repel

@@ -12,6 +12,7 @@ namespace repel {
 template <class Predicate>
 class StopWhen {
  public:
+  /// Stops where predicate(state, info) is true.
   explicit StopWhen(Predicate predicate) : predicate_(std::move(predicate)) {}
 
   template <class State>

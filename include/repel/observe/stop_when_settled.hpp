@@ -62,6 +62,7 @@ struct Settling {
 /// If the next run goes on from the same state, so does the observer. It needs at least two particles.
 class StopWhenSettled {
  public:
+  /// With settings of your own, or the defaults.
   explicit StopWhenSettled(Settling settings = {}) : settings_(settings) { settings_.validate(); }
 
   template <class State>
@@ -80,6 +81,7 @@ class StopWhenSettled {
     return settled_;
   }
 
+  /// Whether the forces balanced.
   bool settled() const { return settled_; }
   /// The step at which it was found to be settled; -1 before.
   Index step() const { return settled_ ? last_step_ : -1; }

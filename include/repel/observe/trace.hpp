@@ -26,18 +26,23 @@ Figure(std::string, F) -> Figure<F>;
 
 namespace figures {
 
+/// info.bandwidth
 inline auto bandwidth() {
   return Figure{"bandwidth", [](const auto&, const StepInfo& info) { return info.bandwidth; }};
 }
+/// info.driving
 inline auto driving() {
   return Figure{"driving", [](const auto&, const StepInfo& info) { return info.driving; }};
 }
+/// info.repulsion
 inline auto repulsion() {
   return Figure{"repulsion", [](const auto&, const StepInfo& info) { return info.repulsion; }};
 }
+/// info.direction
 inline auto direction() {
   return Figure{"direction", [](const auto&, const StepInfo& info) { return info.direction; }};
 }
+/// info.temperature
 inline auto temperature() {
   return Figure{"temperature", [](const auto&, const StepInfo& info) { return info.temperature; }};
 }
@@ -54,6 +59,7 @@ inline auto temperature() {
 template <class... F>
 class Trace {
  public:
+  /// A column for each figure.
   explicit Trace(Figure<F>... figures) : figures_(std::move(figures)...) {}
 
   /// Keep every k-th step only.
@@ -76,8 +82,10 @@ class Trace {
     for (std::size_t c = 0; c < values.size(); ++c) columns_[c].push_back(values[c]);
   }
 
+  /// The steps at which figures were taken.
   const std::vector<Index>& steps() const { return steps_; }
 
+  /// The figures of this name, parallel to steps(); throws if there is none.
   const std::vector<double>& column(const std::string& name) const {
     const auto all = names();
     for (std::size_t c = 0; c < all.size(); ++c)
@@ -85,6 +93,7 @@ class Trace {
     detail::fail("Trace::column", "name is \"", name, "\", but must be one of the figures given to the Trace");
   }
 
+  /// Writes all columns, with a header.
   void write_csv(const std::string& path) const {
     std::ofstream out(path);
     out.imbue(std::locale::classic());

@@ -7,7 +7,7 @@ namespace repel {
 /// AdaGrad (Duchi et al. 2011), with PyTorch's order of operations and defaults.
 struct AdaGrad {
   double learning_rate = 0.01;
-  double epsilon = 1e-10;
+  double epsilon = 1e-10;  ///< added to the root
 
   void validate() const {
     detail::require_rate("AdaGrad", learning_rate);
@@ -30,7 +30,7 @@ struct AdaGrad {
       auto square = detail::entries(memory.square, first, count), moved = detail::entries(particles, first, count);
       const auto direction = detail::entries(phi, first, count);
       square += direction.square();
-      moved += rate * direction / (square.sqrt() + eps);
+      moved += rate * direction / (detail::exact_sqrt(square) + eps);
     });
   }
 

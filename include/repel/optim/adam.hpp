@@ -10,9 +10,9 @@ namespace repel {
 /// Adam (Kingma & Ba 2015), with PyTorch's order of operations and defaults.
 struct Adam {
   double learning_rate = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
+  double beta1 = 0.9;     ///< decay of the mean
+  double beta2 = 0.999;   ///< decay of the square
+  double epsilon = 1e-8;  ///< added to the root
 
   void validate() const {
     detail::require_rate("Adam", learning_rate);
@@ -53,7 +53,7 @@ struct Adam {
       const auto direction = detail::entries(phi, first, count);
       mean = b1 * mean + one_b1 * direction;
       square = b2 * square + one_b2 * direction.square();
-      moved += rate * mean / (square.sqrt() * correction + eps);
+      moved += rate * mean / (detail::exact_sqrt(square) * correction + eps);
     });
   }
 
@@ -62,9 +62,9 @@ struct Adam {
                   typename P::Scalar* out) const {
     using Scalar = typename P::Scalar;
     const auto correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
-    detail::array_at(out, count) =
-        static_cast<Scalar>(factor * learning_rate) /
-        (detail::entries(memory.square, first, count).sqrt() * correction + detail::positive_epsilon<Scalar>(epsilon));
+    detail::array_at(out, count) = static_cast<Scalar>(factor * learning_rate) /
+                                   (detail::exact_sqrt(detail::entries(memory.square, first, count)) * correction +
+                                    detail::positive_epsilon<Scalar>(epsilon));
   }
 };
 

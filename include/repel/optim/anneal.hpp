@@ -15,7 +15,7 @@ namespace repel::anneal {
 
 /// γ at every step. γ = 1 is no annealing, γ < 1 a tempered posterior.
 struct Constant {
-  double gamma = 1;
+  double gamma = 1;  ///< the factor
 
   void validate() const { detail::require_non_negative("anneal::Constant", "gamma", gamma); }
   double operator()(Index) const { return gamma; }
@@ -23,8 +23,8 @@ struct Constant {
 
 /// From 0 to γ in a straight line over `steps` steps, then γ.
 struct Linear {
-  Index steps;
-  double gamma = 1;
+  Index steps;       ///< until the factor is γ
+  double gamma = 1;  ///< the last factor
 
   void validate() const {
     if (steps < 2) detail::fail("anneal::Linear", "steps is ", steps, ", but must be at least 2");
@@ -38,9 +38,9 @@ struct Linear {
 
 /// γ tanh((1.3 t)^10) for t from 0 to 1 over `steps` steps, then γ: off for the first half, on for the last fifth.
 struct Hyper {
-  Index steps;
-  double gamma = 1;
-  double power = 10;
+  Index steps;        ///< until the factor is γ
+  double gamma = 1;   ///< the last factor
+  double power = 10;  ///< of the curve; larger is steeper
 
   void validate() const {
     if (steps < 2) detail::fail("anneal::Hyper", "steps is ", steps, ", but must be at least 2");
@@ -56,10 +56,10 @@ struct Hyper {
 
 /// γ t^10 with t running from 0 up to 1 in each of `cycles` equal parts of `steps`, then γ.
 struct Cyclic {
-  Index steps;
-  Index cycles = 5;
-  double gamma = 1;
-  double power = 10;
+  Index steps;        ///< in all
+  Index cycles = 5;   ///< in these steps
+  double gamma = 1;   ///< the largest factor, and the last one
+  double power = 10;  ///< of the curve; larger is steeper
 
   void validate() const {
     if (cycles < 1) detail::fail("anneal::Cyclic", "cycles is ", cycles, ", but must be at least 1");
@@ -79,6 +79,7 @@ struct Cyclic {
 
 namespace repel {
 
+/// A factor on the driving force for every step.
 template <class A>
 concept Annealing = requires(const A& anneal) {
   { anneal(Index{0}) } -> std::convertible_to<double>;

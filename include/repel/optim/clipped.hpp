@@ -2,7 +2,10 @@
 
 #include <repel/core/parallel.hpp>
 #include <repel/core/scratch.hpp>
+#include <repel/linalg/steady_sum.hpp>
 #include <repel/optim/schedule.hpp>
+
+#include <cmath>
 
 namespace repel {
 
@@ -11,8 +14,8 @@ namespace repel {
 /// as in Scheduled{Clipped{…}} the direction is cut, and then the learning rate applied.
 template <class Optim>
 struct Clipped {
-  Optim inner{};
-  double max_norm = 1;
+  Optim inner{};                      ///< the optimiser
+  double max_norm = 1;                ///< of a particle's direction
   mutable detail::Scratch buffers{};  ///< the direction after the cut; not shared by copies
 
   void validate() const {
@@ -67,7 +70,11 @@ struct Clipped {
     const Index many = detail::parallel_sum(phi.cols(), static_cast<double>(phi.rows()), [&](Index first, Index count) {
       Index found = 0;
       for (Index j = first; j < first + count; ++j) {
-        norms(j) = phi.col(j).norm();
+        if constexpr (Phi::IsRowMajor)
+          norms(j) = phi.col(j).norm();
+        else  // the same bits wherever the particle lies in memory
+          norms(j) =
+              static_cast<Scalar>(std::sqrt(detail::steady_dot(&phi.coeffRef(0, j), &phi.coeffRef(0, j), phi.rows())));
         if (norms(j) > longest) ++found;
       }
       return found;

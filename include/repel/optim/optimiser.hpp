@@ -3,6 +3,7 @@
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/types.hpp>
+#include <repel/linalg/exact_sqrt.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -32,6 +33,7 @@ namespace repel {
 template <class O, class P>
 using MemoryOf = decltype(std::declval<const O&>().init(std::declval<const P&>()));
 
+/// What moves the particles along a direction.
 template <class O>
 concept Optimiser = requires(const O& optimiser, Eigen::MatrixXd& particles) {
   optimiser.init(particles);
@@ -63,7 +65,7 @@ struct SquareMemory {
   void step_sizes(Index first, Index count, double rate, double epsilon, typename P::Scalar* out) const {
     using Scalar = typename P::Scalar;
     const Scalar eps = std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
-    array_at(out, count) = static_cast<Scalar>(rate) / (array_at(square.data() + first, count).sqrt() + eps);
+    array_at(out, count) = static_cast<Scalar>(rate) / (exact_sqrt(array_at(square.data() + first, count)) + eps);
   }
   auto fields() { return std::tie(square); }
   auto fields() const { return std::tie(square); }

@@ -7,8 +7,8 @@ namespace repel {
 /// RMSProp (Hinton 2012), with PyTorch's order of operations and defaults.
 struct RmsProp {
   double learning_rate = 0.01;
-  double decay = 0.99;
-  double epsilon = 1e-8;
+  double decay = 0.99;    ///< of the average of squares
+  double epsilon = 1e-8;  ///< added to the root
 
   void validate() const {
     detail::require_rate("RmsProp", learning_rate);
@@ -33,7 +33,7 @@ struct RmsProp {
       auto square = detail::entries(memory.square, first, count), moved = detail::entries(particles, first, count);
       const auto direction = detail::entries(phi, first, count);
       square = keep * square + add * direction.square();
-      moved += rate * direction / (square.sqrt() + eps);
+      moved += rate * direction / (detail::exact_sqrt(square) + eps);
     });
   }
 

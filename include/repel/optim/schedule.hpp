@@ -20,8 +20,8 @@ namespace repel::schedule {
 
 /// From 1 to `last` over `steps` steps along half a cosine, then `last`  (Loshchilov & Hutter 2017, without restarts).
 struct Cosine {
-  Index steps;
-  double last = 0;
+  Index steps;      ///< until the last factor
+  double last = 0;  ///< the last factor
 
   void validate() const {
     if (steps < 1) detail::fail("schedule::Cosine", "steps is ", steps, ", but must be at least 1");
@@ -36,8 +36,8 @@ struct Cosine {
 
 /// A further `factor` after each `every` steps.
 struct Step {
-  Index every;
-  double factor = 0.1;
+  Index every;          ///< steps
+  double factor = 0.1;  ///< each time
 
   void validate() const {
     if (every < 1) detail::fail("schedule::Step", "every is ", every, ", but must be at least 1");
@@ -48,7 +48,7 @@ struct Step {
 
 /// From 1/steps to 1 in a straight line over the first `steps` steps, then 1.
 struct WarmUp {
-  Index steps;
+  Index steps;  ///< until the factor is 1
 
   void validate() const {
     if (steps < 1) detail::fail("schedule::WarmUp", "steps is ", steps, ", but must be at least 1");
@@ -61,8 +61,8 @@ struct WarmUp {
 /// Two factors at once; see product().
 template <class A, class B>
 struct Product {
-  A a;
-  B b;
+  A a;  ///< a factor
+  B b;  ///< another
 
   void validate() const {
     detail::validate(a);
@@ -76,6 +76,7 @@ template <class A, class B>
 Product<A, B> product(A a, B b) {
   return {std::move(a), std::move(b)};
 }
+/// The product of three schedules and more.
 template <class A, class B, class C, class... More>
 auto product(A a, B b, C c, More... more) {
   return product(product(std::move(a), std::move(b)), std::move(c), std::move(more)...);
@@ -85,6 +86,7 @@ auto product(A a, B b, C c, More... more) {
 
 namespace repel {
 
+/// A factor on the learning rate for every step.
 template <class S>
 concept Schedule = requires(const S& schedule) {
   { schedule(Index{0}) } -> std::convertible_to<double>;
@@ -116,8 +118,8 @@ void update_scaled(const O& optimiser, double factor, Memory& memory, Index step
 template <class Optim, class Sched>
 struct Scheduled {
   static_assert(Schedule<Sched>, "repel::Scheduled: a schedule must be callable with a step and return a factor");
-  Optim inner{};
-  Sched schedule{};
+  Optim inner{};     ///< the optimiser
+  Sched schedule{};  ///< of its learning rate
 
   void validate() const {
     detail::validate(inner);

@@ -9,8 +9,9 @@ namespace repel {
 /// Gradient ascent, optionally with heavy-ball or Nesterov momentum. The update is PyTorch's.
 struct Sgd {
   double learning_rate = 0.01;
+  /// 0 for none.
   double momentum = 0;
-  bool nesterov = false;
+  bool nesterov = false;  ///< look ahead; needs momentum
 
   void validate() const {
     detail::require_rate("Sgd", learning_rate);

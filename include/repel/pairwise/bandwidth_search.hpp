@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/scratch.hpp>
+#include <repel/core/team.hpp>
 #include <repel/kernel/bandwidth.hpp>
 #include <repel/pairwise/pair_matrix.hpp>
 #include <repel/pairwise/streaming_median.hpp>
@@ -67,10 +68,11 @@ class BandwidthSearch {
     double middle = 0;
     if (!at.none) {
       if (!points.low_dimensional() && points.count <= kHeldCount) matrix.distances_among(points);
+      Team* const team = matrix.holds_distances() ? nullptr : team_for(work(points));
       middle = median_.middle(
           count * (count - 1) / 2, at.low, at.high, tiles(points).tasks(),
-          [&](Consume consume) { for_each_run(points, matrix, consume); },
-          [&](std::size_t k) { return some_distance(points, k); });
+          [&](Consume consume) { for_each_run(points, matrix, team, consume); },
+          [&](std::size_t k) { return some_distance(points, k); }, team);
       if (at.zero) middle *= 0.5;
     }
     return with_floor<Scalar>(middle, divisor, [&] { return mean(points, matrix); });
@@ -79,7 +81,7 @@ class BandwidthSearch {
   double mean(const PackedPoints<Scalar>& points, Matrices& matrix) {
     if (points.count < 2) return 0;
     std::vector<double> sums(static_cast<std::size_t>(tiles(points).tasks()), 0.0);  // rare: it may allocate
-    for_each_run(points, matrix, [&](Index task, const Scalar* values, Index how_many) {
+    for_each_run(points, matrix, nullptr, [&](Index task, const Scalar* values, Index how_many) {
       double sum = 0;
       for (Index i = 0; i < how_many; ++i)
         if (values[i] <= std::numeric_limits<Scalar>::max()) sum += static_cast<double>(values[i]);
@@ -94,8 +96,19 @@ class BandwidthSearch {
     return PairTiles(points.count, points.low_dimensional() ? static_cast<double>(4 + 2 * points.dim) : 4);
   }
 
-  /// consume(task, values, count) for all distances of distinct pairs, in runs.
-  void for_each_run(const PackedPoints<Scalar>& points, Matrices& matrix, Consume consume) {
+  static double work(const PackedPoints<Scalar>& points) {
+    return points.low_dimensional()
+               ? tiles(points).work()
+               : static_cast<double>(points.count) * static_cast<double>(points.count * points.dim);
+  }
+
+  /// consume(task, values, count) for all distances of distinct pairs, in runs; with a team, for some of them, such that
+  /// each belongs to one process.
+  void for_each_run(const PackedPoints<Scalar>& points, Matrices& matrix, Team* team, Consume consume) {
+    const auto share = [&](Index count) {
+      return team == nullptr ? std::pair<Index, Index>{0, count}
+                             : std::pair{team->first(count, team->rank()), team->first(count, team->rank() + 1)};
+    };
     if (matrix.holds_distances()) {
       const Matrix<Scalar>& held = matrix.distances_among(points);
       tiles(points).for_each([&](Index task, Index i, Index rows, Index first, Index columns) {
@@ -103,7 +116,8 @@ class BandwidthSearch {
           if (const Index top = std::max(i, j + 1); top < i + rows) consume(task, &held(top, j), i + rows - top);
       });
     } else if (!points.low_dimensional()) {
-      for (Index first = 0; first < points.count; first += kStrip) {
+      const auto [begin, end] = share((points.count + kStrip - 1) / kStrip);
+      for (Index first = begin * kStrip; first < std::min(points.count, end * kStrip); first += kStrip) {
         const Index width = std::min(kStrip, points.count - first), tasks = tiles(points).tasks();
         const Matrix<Scalar>& strip = matrix.strip_distances(points, first, width);
         parallel_for(std::min(tasks, width), static_cast<double>(points.count * kStrip / tasks), [&](Index task) {
@@ -112,13 +126,14 @@ class BandwidthSearch {
         });
       }
     } else {
-      stream(points, consume);
+      const auto [begin, end] = share(tiles(points).tasks());
+      stream(points, begin, end, consume);
     }
   }
 
   /// In low dimension. A run spans several columns, since each run has a set-up cost.
-  void stream(const PackedPoints<Scalar>& points, Consume consume) {
-    tiles(points).for_each([&](Index task, Index i, Index rows, Index first, Index columns) {
+  void stream(const PackedPoints<Scalar>& points, Index begin_task, Index end_task, Consume consume) {
+    tiles(points).for_some(begin_task, end_task, [&](Index task, Index i, Index rows, Index first, Index columns) {
       constexpr Index W = kChunk<Scalar>, length = 4 * kLargestTile;
       constexpr Scalar infinity = std::numeric_limits<Scalar>::infinity();
       alignas(64) Scalar run[length];

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
+#include <repel/core/team.hpp>
 #include <repel/linalg/norm.hpp>
 #include <repel/linalg/product.hpp>
 #include <repel/pairwise/gradient_sums.hpp>
@@ -10,6 +11,7 @@
 
 #include <cmath>
 #include <concepts>
+#include <vector>
 
 namespace repel::detail {
 
@@ -18,16 +20,25 @@ namespace repel::detail {
 template <class Metric, class Scalar>
 class BlockEngine {
  public:
-  /// for_blocks(body) calls body with all blocks of the targets in turn.
+  /// for_blocks(body) calls body with all blocks of the targets in turn; with a team, each process with some of them, and
+  /// afterwards all have all.
   using Body = typename PairMatrix<Metric, Scalar>::Body;
 
+  /// `distant`: whether some of the targets may be far from the origin (PackedPoints::any_distant).
   template <class... Terms>
-  void accumulate(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, Index targets,
-                  FunctionRef<void(Body)> for_blocks, const Terms&... terms) {
-    one_product_ = std::same_as<Metric, SquaredEuclidean> && kernel.shares_slope && !points.low_dimensional();
+  void accumulate(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, Index targets, bool distant,
+                  Team* team, FunctionRef<void(Body)> for_blocks, const Terms&... terms) {
+    one_product_ =
+        std::same_as<Metric, SquaredEuclidean> && kernel.shares_slope && !points.low_dimensional() && !distant;
     (begin(kernel, points, targets, terms), ...);
     for_blocks([&](const PairBlock<Scalar>& block) { (take(kernel, points, block, terms), ...); });
-    (end(targets, terms), ...);
+    if (team != nullptr) {
+      counts_.resize(static_cast<std::size_t>(team->size()));
+      for (Index r = 0; r < team->size(); ++r)
+        counts_[static_cast<std::size_t>(r)] = PairMatrix<Metric, Scalar>::first_of(*team, targets, r + 1) -
+                                               PairMatrix<Metric, Scalar>::first_of(*team, targets, r);
+    }
+    (end(team, targets, terms), ...);
   }
 
  private:
@@ -43,13 +54,33 @@ class BlockEngine {
     }
   }
 
+  /// The columns of all processes.
+  void gather_columns(Team& team, Out<Scalar> out) {
+    if (out.outerStride() != out.rows()) {
+      gathered_ = out;
+      team.gather(gathered_.data(), sizeof(Scalar) * static_cast<std::size_t>(out.rows()), counts_.data());
+      out = gathered_;
+    } else {
+      team.gather(out.data(), sizeof(Scalar) * static_cast<std::size_t>(out.rows()), counts_.data());
+    }
+  }
+
   template <class Term>
-  void end(Index targets, const Term& term) {
+  void end(Team* team, Index targets, const Term& term) {
+    if (team != nullptr) {
+      if constexpr (std::same_as<Term, pair::SumsTerm<Scalar>>)
+        team->gather(term.out.data(), sizeof(Scalar), counts_.data());
+      else
+        gather_columns(*team, term.out);
+    }
     if constexpr (std::same_as<Term, pair::SteinTerm<Scalar>>)
-      if (term.gradient_norm != nullptr)
+      if (term.gradient_norm != nullptr) {
+        if (team != nullptr && one_product_) stein_.take_norms_of(*team);
+        if (team != nullptr && !one_product_) gather_columns(*team, gradients_.leftCols(targets));
         *term.gradient_norm = one_product_
                                   ? stein_.mean_gradient_norm()
                                   : std::abs(static_cast<double>(term.scale)) * mean_norm(gradients_.leftCols(targets));
+      }
   }
 
   template <class Term>
@@ -66,14 +97,15 @@ class BlockEngine {
     } else if constexpr (std::same_as<Term, pair::ProductTerm<Scalar>>) {
       take_product(block, term.v, 1, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::GradientTerm<Scalar>>) {
-      gradients(block.slopes, {c}, columns(term.out));
+      gradients(block.slopes, {c, kernel.inverse_bandwidth}, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::SourceGradientTerm<Scalar>>) {
-      gradients(block.slopes, {-c}, columns(term.out));
+      gradients(block.slopes, {-c, kernel.inverse_bandwidth}, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::LogGradientTerm<Scalar>>) {
       sums_.resize(m, 2);  // without and with a particle's own term
       column_sums(block, 0, &sums_(0, 0));
       for (Index j = 0; j < m; ++j) sums_(j, 1) = sums_(j, 0) + block.own;
-      gradients(block.slopes, {c, &sums_(0, 1), kernel.shares_slope ? &sums_(0, 0) : nullptr}, columns(term.out));
+      gradients(block.slopes, {c, kernel.inverse_bandwidth, &sums_(0, 1), kernel.shares_slope ? &sums_(0, 0) : nullptr},
+                columns(term.out));
     } else if constexpr (std::same_as<Term, pair::WeightedGradientTerm<Scalar>>) {
       weighted_.resize(block.slopes.rows(), m);
       parallel_tiles(m, 16, static_cast<double>(points.count), [&](Index begin, Index width) {
@@ -81,12 +113,12 @@ class BlockEngine {
           array_at(&weighted_(0, j), points.count) = array_at(&block.slopes(0, j), points.count) *
                                                      (array_at(term.a.data(), points.count) + term.b(block.first + j));
       });
-      gradients(weighted_, {c}, columns(term.out));
+      gradients(weighted_, {c, kernel.inverse_bandwidth}, columns(term.out));
     } else if constexpr (std::same_as<Term, pair::SteinTerm<Scalar>>) {
       if (one_product_) return stein_.add_block(points, term.v, block, term.out);
       Out<Scalar> out = columns(term.out), part = gradients_.middleCols(block.first, m);
       take_product(block, term.v, term.scale, out);
-      gradients(block.slopes, {-c}, part);
+      gradients(block.slopes, {-c, kernel.inverse_bandwidth}, part);
       parallel_tiles(m, 4, static_cast<double>(points.dim), [&](Index begin, Index width) {
         for (Index j = begin; j < begin + width; ++j)
           array_at(&out(0, j), points.dim) += term.scale * array_at(&part(0, j), points.dim);
@@ -116,7 +148,8 @@ class BlockEngine {
 
   bool one_product_ = false;  ///< SteinProduct applies
   SteinProduct<Scalar> stein_;
-  Matrix<Scalar> sums_, weighted_, gradients_, scratch_;
+  Matrix<Scalar> sums_, weighted_, gradients_, scratch_, gathered_;
+  std::vector<Index> counts_;  ///< targets of each process
 };
 
 }  // namespace repel::detail

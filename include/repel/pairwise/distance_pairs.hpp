@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/team.hpp>
 #include <repel/linalg/product.hpp>
 #include <repel/pairwise/bandwidth_search.hpp>
 #include <repel/pairwise/block_engine.hpp>
@@ -52,11 +53,16 @@ class DistancePairs {
     if constexpr ((Terms::sums.weighted || ...))
       if (stream && !(symmetric(terms) && ...))
         return streamed_.template accumulate<false>(kernel, points_, points_, terms...);
-    if (stream)
+    if (stream) {
       streamed_.template accumulate<true>(kernel, points_, points_, terms...);
-    else
+    } else {
+      Team* const team = matrix_.by_strips(points_)
+                             ? team_for(static_cast<double>(count()) * static_cast<double>(count() * dim()))
+                             : nullptr;
       blocks_.accumulate(
-          kernel, points_, count(), [&](Body body) { matrix_.for_each_block(kernel, points_, body); }, terms...);
+          kernel, points_, count(), distant(points_, kernel), team,
+          [&](Body body) { matrix_.for_each_block(kernel, points_, team, body); }, terms...);
+    }
   }
 
   /// All particles against the particles first … first + m. A target's sums do not depend on the other targets.
@@ -70,7 +76,8 @@ class DistancePairs {
       streamed_.template accumulate<false>(kernel, points_, others_, terms...);
     } else {
       blocks_.accumulate(
-          kernel, points_, m, [&](Body body) { matrix_.for_some(kernel, points_, first, m, body); }, terms...);
+          kernel, points_, m, distant(points_, kernel), nullptr,
+          [&](Body body) { matrix_.for_some(kernel, points_, first, m, body); }, terms...);
     }
   }
 
@@ -85,8 +92,8 @@ class DistancePairs {
       streamed_.template accumulate<false>(kernel, points_, others_, terms...);
     else
       blocks_.accumulate(
-          kernel, points_, targets.cols(), [&](Body body) { matrix_.for_others(kernel, points_, others_, body); },
-          terms...);
+          kernel, points_, targets.cols(), distant(others_, kernel), nullptr,
+          [&](Body body) { matrix_.for_others(kernel, points_, others_, body); }, terms...);
   }
 
   /// out = L(G) for a linear map L that acts on the columns: map(g) returns L(g), which may be g itself. In high dimension and with squared distances G
@@ -95,7 +102,7 @@ class DistancePairs {
                                FunctionRef<const Matrix<Scalar>&(Matrix<Scalar>&)> map, Out<Scalar> out) {
     const Index n = count();
     if (std::same_as<Metric, SquaredEuclidean> && !points_.low_dimensional() && points_.dim >= n / 2 &&
-        n <= kHeldCount) {
+        n <= kHeldCount && !distant(points_, kernel)) {
       form_gradient_weights(kernel);
       product<Scalar>(points_.columns.topLeftCorner(points_.dim, n), map(gradients_), out);
     } else {
@@ -106,6 +113,10 @@ class DistancePairs {
   }
 
  private:
+  static bool distant(const PackedPoints<Scalar>& targets, const RadialFunction<Scalar>& kernel) {
+    return targets.any_distant(kernel.inverse_bandwidth);
+  }
+
   /// Whether a pair has the same weight for both of its points.
   template <class Term>
   static bool symmetric(const Term& term) {

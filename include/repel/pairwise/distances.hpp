@@ -25,7 +25,7 @@ void distance_run(const PackedPoints<Scalar>& sources, const PackedPoints<Scalar
     C u = Metric::term(at[0] - Eigen::Map<const C>(x + i));
 #pragma GCC unroll 4
     for (Index k = 1; k < d; ++k) u += Metric::term(at[k] - Eigen::Map<const C>(x + i + k * stride));
-    Eigen::Map<C>(out + i - begin) = u;
+    Eigen::Map<C>(out + (i - begin)) = u;
   }
 }
 
@@ -124,7 +124,7 @@ void distances(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y, Mat
                  for (Index j = tile * kTile; j < std::min(y.count, (tile + 1) * kTile); ++j) {
                    const Index begin = self ? j / kChunk<Scalar> * kChunk<Scalar> : 0, top = self ? j : 0;
                    distance_run<Eigen::Dynamic, Metric>(x, y, j, begin, padded, run);
-                   std::copy(run + top - begin, run + x.count - begin, &out(top, j));
+                   std::copy(run + (top - begin), run + (x.count - begin), &out(top, j));
                  }
                });
 }

@@ -17,6 +17,7 @@ namespace repel::detail {
 template <class Scalar>
 struct ColumnFactor {
   Scalar constant = 1;
+  Scalar inverse_bandwidth = 0;  ///< 1/h of the kernel that a comes from, to tell what is far away
   const Scalar* divisor = nullptr;
   const Scalar* weight_sums = nullptr;  ///< Σ_i a(i, j), if it is known already
   Scalar inverse(Index j) const { return divisor == nullptr ? Scalar(1) : 1 / divisor[j]; }
@@ -85,13 +86,28 @@ void gradient_sums_by_panels(const PackedPoints<Scalar>& x, const PackedPoints<S
   });
 }
 
+/// Some rows of Σ_i a_i (y_j − x_i), difference by difference, for a target so far from the origin that the product below
+/// would cancel. There are few of these, and most of their weights are 0.
+template <class Scalar>
+void sum_differences(const PackedPoints<Scalar>& x, const Scalar* y, const Scalar* a, Index row, Index rows,
+                     Scalar* out) {
+  const auto target = array_at(y + row, rows);
+  auto sum = array_at(out, rows);
+  sum.setZero();
+  for (Index i = 0; i < x.count; ++i)
+    if (a[i] != 0) sum += a[i] * (target - array_at(&x.columns(row, i), rows));
+}
+
 /// In high dimension for squared distances: Σ_i a_ij 2 (y_j − x_i) = 2 (y_j Σ_i a_ij − (X A)_j).
 template <class Scalar>
 void gradient_sums_by_product(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y, const Matrix<Scalar>& a,
                               const ColumnFactor<Scalar>& factor, Matrix<Scalar>& scratch, Out<Scalar> out) {
+  const bool some_distant = y.any_distant(factor.inverse_bandwidth);
   const Scalar* sums = factor.weight_sums;
+  scratch.resize(y.count, 2);
+  if (some_distant)
+    for (Index j = 0; j < y.count; ++j) scratch(j, 1) = y.is_distant(j, factor.inverse_bandwidth) ? 1 : 0;
   if (sums == nullptr) {
-    scratch.resize(y.count, 1);
     parallel_tiles(y.count, 16, static_cast<double>(x.count), [&](Index first, Index width) {
       for (Index j = first; j < first + width; ++j) scratch(j, 0) = array_at(&a(0, j), x.count).sum();
     });
@@ -104,6 +120,11 @@ void gradient_sums_by_product(const PackedPoints<Scalar>& x, const PackedPoints<
     for (Index b = 0; b < at.columns; ++b) {
       const Index j = at.column + b;
       auto column = array_at(block.data + b * block.stride, at.rows);
+      if (some_distant && scratch(j, 1) != 0) {
+        sum_differences(x, &y.columns(0, j), &a(0, j), at.row, at.rows, column.data());
+        column = (2 * factor.constant) * (factor.inverse(j) * column);
+        continue;
+      }
       column =
           (2 * factor.constant) * (factor.inverse(j) * (sums[j] * array_at(&y.columns(at.row, j), at.rows) - column));
     }
@@ -119,7 +140,7 @@ void gradient_sums(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y,
       gradient_sums_by_product(x, y, a, factor, scratch, out);
     else
       gradient_sums_by_panels<Metric>(
-          x, y, a, {factor.constant * kSlopeFactor<Metric>, factor.divisor, factor.weight_sums}, scratch, out);
+          x, y, a, {factor.constant * kSlopeFactor<Metric>, 0, factor.divisor, factor.weight_sums}, scratch, out);
     return;
   }
   parallel_tiles(y.count, kTile, static_cast<double>(x.count * x.dim), [&](Index first, Index width) {

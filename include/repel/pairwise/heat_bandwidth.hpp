@@ -27,8 +27,8 @@ namespace repel {
 /// and follows from the particles alone. With `every` = k it is kept for k steps, from each multiple of k on; then a
 /// run that is resumed in between goes on with another h, and one sampler must not step several states in turn.
 struct HeatBandwidth {
-  Index every = 1;
-  Index step = 0;  ///< set by the sampler: steps taken so far
+  Index every = 1;  ///< steps from search to search
+  Index step = 0;   ///< set by the sampler: steps taken so far
 
   template <class Scalar>
   struct Workspace {
@@ -44,6 +44,7 @@ struct HeatBandwidth {
   }
   void begin_step(Index now) { step = now; }
 
+  /// The bandwidth of these points, as of the last search.
   template <class Points, class Scalar>
   double operator()(const Points& points, Workspace<Scalar>& w) const {
     const bool keep =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
+#include <repel/core/team.hpp>
 #include <repel/pairwise/distances.hpp>
 #include <repel/pairwise/pair_tiles.hpp>
 #include <repel/pairwise/radial_function.hpp>
@@ -61,10 +62,22 @@ class PairMatrix {
     return first_;
   }
 
-  /// body(block) for blocks that cover all particles as targets: one block if K is held, strips otherwise.
-  void for_each_block(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, Body body) {
-    if (points.count > kHeldCount && !holds_values()) {
-      for (Index first = 0; first < points.count; first += kStrip)
+  /// Whether for_each_block() goes by strips.
+  bool by_strips(const PackedPoints<Scalar>& points) const { return points.count > kHeldCount && !holds_values(); }
+
+  /// The targets whose strips belong to the processes of a team before this one.
+  static Index first_of(const Team& team, Index count, Index process) {
+    return std::min(count, team.first((count + kStrip - 1) / kStrip, process) * kStrip);
+  }
+
+  /// body(block) for blocks that cover all particles as targets: one block if K is held, strips otherwise. With a team only
+  /// the strips of this process.
+  void for_each_block(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, const Team* team,
+                      Body body) {
+    if (by_strips(points)) {
+      const Index begin = team == nullptr ? 0 : first_of(*team, points.count, team->rank()),
+                  end = team == nullptr ? points.count : first_of(*team, points.count, team->rank() + 1);
+      for (Index first = begin; first < end; first += kStrip)
         some(kernel, points, first, std::min(kStrip, points.count - first), first, body);
       return;
     }

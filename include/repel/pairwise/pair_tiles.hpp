@@ -33,12 +33,18 @@ class PairTiles {
 
   Index tasks() const { return tasks_; }
   Index width() const { return width_; }
+  /// Of all pairs, in multiply-adds.
+  double work() const { return work_ * static_cast<double>(count_) * static_cast<double>(count_) / 2; }
 
   /// Calls body(task, first_row, rows, first_column, columns) for all tiles; on the diagonal first_row == first_column.
-  void for_each(
-      FunctionRef<void(Index task, Index first_row, Index rows, Index first_column, Index columns)> body) const {
+  using Body = FunctionRef<void(Index task, Index first_row, Index rows, Index first_column, Index columns)>;
+  void for_each(Body body) const { for_some(0, tasks_, body); }
+
+  /// The same for tasks begin … end.
+  void for_some(Index begin, Index end, Body body) const {
     const double pairs = static_cast<double>(count_) * static_cast<double>(count_) / 2;
-    parallel_for(tasks_, work_ * pairs / static_cast<double>(tasks_), [&](Index task) {
+    parallel_for(end - begin, work_ * pairs / static_cast<double>(tasks_), [&](Index piece) {
+      const Index task = begin + piece;
       for (Index p = task * tile_pairs_ / tasks_; p < (task + 1) * tile_pairs_ / tasks_; ++p) {
         const auto [row, column] = tile(p);
         const Index i = row * width_, j = column * width_;

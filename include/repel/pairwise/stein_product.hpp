@@ -1,11 +1,13 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
+#include <repel/core/team.hpp>
 #include <repel/linalg/product.hpp>
 #include <repel/pairwise/pair_matrix.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace repel::detail {
 
@@ -23,7 +25,7 @@ class SteinProduct {
     scale_ = scale;
     targets_ = targets;
     checked_ = std::min(targets, std::clamp<Index>(targets / 16, 4, 16));
-    norms_ = 0;
+    norms_.setZero(checked_);
     const Index d = points.dim, n = points.count;
     at_once_ = targets > kColumnTile;  // otherwise some rows at a time, just before they are used
     slots_ = thread_slots();
@@ -65,7 +67,20 @@ class SteinProduct {
 
   /// The mean norm of the columns of scale · G.
   double mean_gradient_norm() const {
-    return std::abs(static_cast<double>(factor_ * scale_)) * norms_ / static_cast<double>(checked_);
+    double sum = 0;
+    for (Index t = 0; t < checked_; ++t) sum += norms_(t);
+    return std::abs(static_cast<double>(factor_ * scale_)) * sum / static_cast<double>(checked_);
+  }
+
+  /// The norms that other processes have found: each is that of one of them.
+  void take_norms_of(Team& team) {
+    const Index members = team.size();
+    team_norms_.resize(checked_, members);
+    ones_.assign(static_cast<std::size_t>(members), 1);
+    team_norms_.col(team.rank()) = norms_;
+    team.gather(team_norms_.data(), sizeof(double) * static_cast<std::size_t>(checked_), ones_.data());
+    norms_.setZero(checked_);
+    for (Index r = 0; r < members; ++r) norms_ += team_norms_.col(r);
   }
 
  private:
@@ -84,9 +99,11 @@ class SteinProduct {
     Index found = 0;
     values_.resize(n, checked_);
     columns_.resize(checked_);
+    checked_at_.resize(checked_);
     for (Index t = 0; t < checked_; ++t)
       if (const Index j = t * targets_ / checked_ - block.first; j >= 0 && j < block.k.cols()) {
         std::copy_n(&block.k(0, j), n, &values_(0, found));
+        checked_at_(found) = t;
         columns_(found++) = j;
       }
     gradients_.resize(d, checked_);
@@ -94,17 +111,19 @@ class SteinProduct {
     for (Index t = 0; t < found; ++t) {
       const Index j = columns_(t);
       const auto gradient = sums_(j) * array_at(&block.at.columns(0, j), d) - array_at(&gradients_(0, t), d);
-      norms_ += static_cast<double>(std::sqrt(gradient.square().sum()));
+      norms_(checked_at_(t)) = static_cast<double>(std::sqrt(gradient.square().sum()));
     }
   }
 
   Scalar factor_ = 0, scale_ = 1;
   bool at_once_ = false;
   Index targets_ = 0, checked_ = 0, slots_ = 1;
-  double norms_ = 0;
+  Vector<double> norms_;  ///< of the checked targets
+  Matrix<double> team_norms_;
+  std::vector<Index> ones_;
   Matrix<Scalar> sources_, values_, gradients_;
   Vector<Scalar> sums_;
-  Eigen::Matrix<Index, Eigen::Dynamic, 1> columns_;
+  Eigen::Matrix<Index, Eigen::Dynamic, 1> columns_, checked_at_;
 };
 
 }  // namespace repel::detail

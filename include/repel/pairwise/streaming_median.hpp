@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/function_ref.hpp>
+#include <repel/core/team.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
@@ -31,11 +32,15 @@ class StreamingMedian {
   ///   pass(consume)         calls consume(task, values, how_many) for all parts of all tasks; entries of +∞ do not
   ///                         count
   ///   sample(k)             any of the values, for k = 0 … sample_size − 1; used only for guessing
+  ///   team                  if given, each of its processes passes over some of the values: counts are added up, and
+  ///                         what was collected is put together, so that all get the same answer
   using Consume = FunctionRef<void(Index task, const Scalar* values, Index how_many)>;
   using Pass = FunctionRef<void(Consume)>;
   using Sample = FunctionRef<Scalar(std::size_t)>;
 
-  double middle(std::size_t count, std::size_t low, std::size_t high, Index tasks, Pass pass, Sample sample) {
+  double middle(std::size_t count, std::size_t low, std::size_t high, Index tasks, Pass pass, Sample sample,
+                Team* team = nullptr) {
+    team_ = team;
     collected_.resize(static_cast<std::size_t>(tasks));
     if (count <= kCollectAll) return middle_of_all(low, high, pass);
     if (!warm_) guess_from_sample(count, high, sample);
@@ -111,7 +116,11 @@ class StreamingMedian {
     }
   }
 
-  void count_and_collect(Scalar a, Scalar b, std::size_t limit, Pass pass) {
+  struct Counts {
+    std::size_t below = 0, inside = 0, stored = 0;
+  };
+
+  Counts count_and_collect(Scalar a, Scalar b, std::size_t limit, Pass pass) {
     for (Part& part : collected_) {
       part.below = part.inside = part.stored = 0;
       if (part.values.size() < limit) part.values.resize(limit);
@@ -119,6 +128,25 @@ class StreamingMedian {
     pass([&](Index task, const Scalar* values, Index how_many) {
       consume(collected_[static_cast<std::size_t>(task)], a, b, limit, values, how_many);
     });
+    Counts all;
+    for (const Part& part : collected_) all.below += part.below, all.inside += part.inside, all.stored += part.stored;
+    return team_ == nullptr ? all : of_team(all);
+  }
+
+  /// The counts of all processes.
+  Counts of_team(const Counts& own) {
+    const auto members = static_cast<std::size_t>(team_->size()), me = static_cast<std::size_t>(team_->rank());
+    team_counts_.resize(members);
+    team_stored_.assign(members, 1);
+    team_counts_[me] = own;
+    team_->gather(team_counts_.data(), sizeof(Counts), team_stored_.data());
+    Counts all;
+    for (std::size_t r = 0; r < members; ++r) {
+      const Counts& each = team_counts_[r];
+      all.below += each.below, all.inside += each.inside, all.stored += each.stored;
+      team_stored_[r] = static_cast<Index>(each.stored);
+    }
+    return all;
   }
 
   double middle_of_all(std::size_t low, std::size_t high, Pass pass) {
@@ -134,9 +162,15 @@ class StreamingMedian {
   void gather() {
     gathered_.clear();
     gathered_.reserve(collected_.size() * collected_.front().values.size());
+    if (team_ != nullptr)  // room for what comes from processes before this one
+      gathered_.resize(static_cast<std::size_t>(
+          std::accumulate(team_stored_.begin(), team_stored_.begin() + team_->rank(), Index{0})));
     for (const Part& part : collected_)
       gathered_.insert(gathered_.end(), part.values.begin(),
                        part.values.begin() + static_cast<std::ptrdiff_t>(part.stored));
+    if (team_ == nullptr) return;
+    gathered_.resize(static_cast<std::size_t>(std::accumulate(team_stored_.begin(), team_stored_.end(), Index{0})));
+    team_->gather(gathered_.data(), sizeof(Scalar), team_stored_.data());
   }
 
   /// The value at `position`, and the one before it, at `other`, if it is available.
@@ -150,14 +184,12 @@ class StreamingMedian {
         a = from;
         b = std::bit_cast<Scalar>(std::midpoint(std::bit_cast<Bits>(from), std::bit_cast<Bits>(to)));
       }
-      count_and_collect(a, b, limit, pass);
-      std::size_t below = 0, inside = 0, stored = 0;
-      for (const Part& part : collected_) below += part.below, inside += part.inside, stored += part.stored;
+      const auto [below, inside, stored] = count_and_collect(a, b, limit, pass);
       const Scalar width = std::max(b - a, b * std::numeric_limits<Scalar>::epsilon());
       // How far a miss by this many places is, if the values are as dense there as in the bracket.
-      const auto distance = [&](std::size_t places) {
+      const auto distance = [&, values = inside](std::size_t places) {
         return static_cast<Scalar>(static_cast<double>(places) * static_cast<double>(width) /
-                                   static_cast<double>(std::max<std::size_t>(inside, 1)));
+                                   static_cast<double>(std::max<std::size_t>(values, 1)));
       };
       if (position < below) {
         to = std::nextafter(a, Scalar(0));
@@ -231,6 +263,9 @@ class StreamingMedian {
 
   std::vector<Part> collected_;
   std::vector<Scalar> gathered_;
+  Team* team_ = nullptr;
+  std::vector<Counts> team_counts_;
+  std::vector<Index> team_stored_;  ///< how many values each process has collected
   bool warm_ = false;
   Scalar a_ = 0, b_ = 0, last_ = 0;
   double density_ = 0;

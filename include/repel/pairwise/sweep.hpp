@@ -1,10 +1,12 @@
 #pragma once
 
+#include <repel/core/team.hpp>
 #include <repel/pairwise/distances.hpp>
 #include <repel/pairwise/pair_tiles.hpp>
 #include <repel/pairwise/radial_function.hpp>
 
 #include <algorithm>
+#include <vector>
 
 // Passes over all pairs of points in low dimension: distance, kernel and sums while the values are in the nearest
 // cache. K is never stored. Among the particles themselves each distance and each kernel value serves both of its
@@ -32,6 +34,8 @@ struct SweepBuffers {
   Index stride = 0;        ///< the number of targets, padded like their coordinates
   Matrix<Scalar> sources;  ///< v, a row per source, padded with zeros
   Vector<Scalar> source_weights, target_weights;  ///< a and b
+  Vector<Scalar> sent, received;                  ///< what a team exchanges (core/team.hpp)
+  std::vector<Index> sent_counts, received_counts, slices;
 
   /// What was summed up for a target, in the order of Sums.
   Scalar total(Index target, Index which) const { return sums(target + which * stride); }
@@ -116,8 +120,8 @@ void sweep_columns(const RadialFunction<Scalar>& kernel, const PackedPoints<Scal
     C value[2], slope[2];
 #pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
-      if constexpr (wanted.values || wanted.product) value[c] = In(values[c] + i - begin);
-      if constexpr (wanted.gradient) slope[c] = In(slopes[c] + i - begin);
+      if constexpr (wanted.values || wanted.product) value[c] = In(values[c] + (i - begin));
+      if constexpr (wanted.gradient) slope[c] = In(slopes[c] + (i - begin));
       if constexpr (wanted.weighted) slope[c] *= in.target_weights(last ? j : j + c) + In(in.source_weights.data() + i);
     }
     if constexpr (wanted.values) {
@@ -175,21 +179,55 @@ void sweep_tile(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>
     sweep_columns<wanted, D, Metric>(kernel, points, in, sums, first_row, rows, j, j + 1 == end);
 }
 
+/// Adds up the sums of all tasks, of which this process has some: each process adds one slice of them, in the order of the
+/// tasks, and everyone gets the totals.
+template <class Scalar>
+void add_tasks_of_team(Team& team, Index tasks, Index size, SweepBuffers<Scalar>& buffers) {
+  const Index members = team.size(), me = team.rank();
+  const auto tasks_of = [&](Index r) { return team.first(tasks, r + 1) - team.first(tasks, r); };
+  const auto slice_of = [&](Index r) { return team.first(size, r + 1) - team.first(size, r); };
+  const Index own = tasks_of(me), width = slice_of(me);
+  for (auto* counts : {&buffers.sent_counts, &buffers.received_counts, &buffers.slices})
+    counts->resize(static_cast<std::size_t>(members));
+  buffers.sent.resize(own * size);
+  buffers.received.resize(tasks * width);
+  Scalar* to = buffers.sent.data();
+  for (Index r = 0; r < members; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    buffers.slices[at] = slice_of(r);
+    buffers.sent_counts[at] = own * slice_of(r);
+    buffers.received_counts[at] = tasks_of(r) * width;
+    for (Index t = 0; t < own; ++t)
+      to = std::copy_n(buffers.sums.data() + t * size + team.first(size, r), slice_of(r), to);
+  }
+  team.exchange(buffers.sent.data(), buffers.sent_counts.data(), buffers.received.data(),
+                buffers.received_counts.data(), sizeof(Scalar));
+  if (buffers.sums.size() < size) buffers.sums.resize(size);
+  auto total = buffers.sums.segment(team.first(size, me), width);
+  total = buffers.received.head(width);
+  for (Index t = 1; t < tasks; ++t) total += buffers.received.segment(t * width, width);
+  team.gather(buffers.sums.data(), sizeof(Scalar), buffers.slices.data());
+}
+
 /// All pairs among one set of points; what was summed up is left in buffers.total(), without the terms i = j.
 template <Sums wanted, class Metric, class Scalar>
 void sweep(const RadialFunction<Scalar>& kernel, const PackedPoints<Scalar>& points, SweepBuffers<Scalar>& buffers) {
   const Index each = wanted.product_at(points.dim) + (wanted.product ? buffers.sources.cols() : 0);
   const PairTiles tiles(points.count, static_cast<double>(10 + 2 * points.dim));
   const Index tasks = tiles.tasks(), size = points.coordinates.rows() * each;
-  buffers.clear(points.coordinates.rows(), each, tasks);
+  Team* const team = tasks > 1 ? team_for(tiles.work()) : nullptr;
+  const Index begin = team == nullptr ? 0 : team->first(tasks, team->rank()),
+              end = team == nullptr ? tasks : team->first(tasks, team->rank() + 1);
+  buffers.clear(points.coordinates.rows(), each, end - begin);
   const bool two = points.dim == 2 && (!wanted.product || buffers.sources.cols() == 2);
-  tiles.for_each([&](Index task, Index i, Index rows, Index j, Index columns) {
-    Scalar* const sums = buffers.sums.data() + task * size;
+  tiles.for_some(begin, end, [&](Index task, Index i, Index rows, Index j, Index columns) {
+    Scalar* const sums = buffers.sums.data() + (task - begin) * size;
     if (two)
       sweep_tile<wanted, 2, Metric>(kernel, points, buffers, sums, i, rows, j, columns);
     else
       sweep_tile<wanted, Eigen::Dynamic, Metric>(kernel, points, buffers, sums, i, rows, j, columns);
   });
+  if (team != nullptr) return add_tasks_of_team(*team, tasks, size, buffers);
   if (tasks > 1)
     parallel_tiles(size, 4096, static_cast<double>(tasks), [&](Index first, Index count) {
       for (Index t = 1; t < tasks; ++t)

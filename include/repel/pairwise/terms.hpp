@@ -71,26 +71,32 @@ struct SteinTerm {
   double* gradient_norm;
 };
 
+/// s_j = Σ_i k_ij
 template <class Scalar>
 SumsTerm<Scalar> sums(Vector<Scalar>& out) {
   return {out};
 }
+/// out_j = Σ_i k_ij v_i, that is V K, for any m×n matrix v
 template <class V, class Out>
 ProductTerm<typename Out::Scalar> product(const V& v, Out& out) {
   return {v, out};
 }
+/// out_j = Σ_i ∇_{y_j} k_ij
 template <class Out>
 GradientTerm<typename Out::Scalar> gradient(Out& out) {
   return {out};
 }
+/// out_j = Σ_i (a_i + b_j) ∇_{y_j} k_ij
 template <class Out, class Scalar = typename Out::Scalar>
 WeightedGradientTerm<Scalar> gradient(Out& out, const Vector<Scalar>& a, const Vector<Scalar>& b) {
   return {out, a, b};
 }
+/// out_j = ∇_{y_j} log Σ_i k_ij
 template <class Out>
 LogGradientTerm<typename Out::Scalar> log_gradient(Out& out) {
   return {out};
 }
+/// out_j = Σ_i ∇_{x_i} k_ij; the paper's G
 template <class Out>
 SourceGradientTerm<typename Out::Scalar> source_gradient(Out& out) {
   return {out};

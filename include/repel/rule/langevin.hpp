@@ -2,6 +2,7 @@
 
 #include <repel/core/parallel.hpp>
 #include <repel/core/random.hpp>
+#include <repel/linalg/exact_sqrt.hpp>
 #include <repel/rule/rule.hpp>
 
 #include <algorithm>
@@ -25,11 +26,12 @@ namespace repel {
 template <class InnerRule>
 struct Langevin {
   static_assert(detail::assert_rule<InnerRule>());
-  InnerRule inner{};
-  double beta = 0.1;
+  InnerRule inner{};  ///< the rule
+  double beta = 0.1;  ///< how much noise; 0 is the rule alone
   std::uint64_t seed = 0;
 
-  static constexpr bool adds_noise = true;
+  static constexpr bool adds_noise = true;  ///< the sampler adds it after the rule
+  static constexpr bool own_score_only = detail::uses_own_score_only<InnerRule>();
 
   template <class Scalar>
   struct Workspace {
@@ -62,10 +64,10 @@ Langevin(InnerRule, double, std::uint64_t) -> Langevin<InnerRule>;
 
 namespace detail {
 
-/// Adds noise of variance 2 β ε to particles that an optimiser has just moved.
+/// Adds noise of variance 2 β ε to particles that an optimiser has just moved. Column 0 is particle `offset`.
 template <class Optim, class Memory, class P>
-void add_noise(const Optim& optimiser, const Memory& memory, Index step, double beta, std::uint64_t seed,
-               P& particles) {
+void add_noise(const Optim& optimiser, const Memory& memory, Index step, double beta, std::uint64_t seed, P& particles,
+               Index offset = 0) {
   using Scalar = typename P::Scalar;
   static_assert(
       requires(Scalar * out) { optimiser.step_sizes(memory, step, Index{0}, Index{0}, 1.0, out); },
@@ -75,14 +77,15 @@ void add_noise(const Optim& optimiser, const Memory& memory, Index step, double 
   constexpr Index run = 512;
   parallel_for(particles.cols(), 40 * static_cast<double>(particles.rows()), [&](Index j) {
     alignas(64) Scalar size[run], draw[run];
-    const std::uint64_t stream = stream_seed(seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(j));
+    const std::uint64_t stream =
+        stream_seed(seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(offset + j));
     for (Index first = 0; first < particles.rows(); first += run) {
       const Index count = std::min(run, particles.rows() - first);
       optimiser.step_sizes(memory, step, first + j * particles.rows(), count, 1.0, size);
       Eigen::Map<Vector<Scalar>> normal(draw, count);
       fill_normal<Scalar>(stream_seed(stream, static_cast<std::uint64_t>(first)), normal);
       array_at(particles.data() + first + j * particles.outerStride(), count) +=
-          (static_cast<Scalar>(2 * beta) * array_at(size, count)).sqrt() * array_at(draw, count);
+          exact_sqrt(static_cast<Scalar>(2 * beta) * array_at(size, count)) * array_at(draw, count);
     }
   });
 }

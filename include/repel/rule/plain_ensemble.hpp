@@ -7,6 +7,8 @@ namespace repel {
 /// No repulsion, Φ = ∇ log p: every particle climbs to a mode by itself, the plain deep ensemble  (paper, Eq.
 /// "map_update").
 struct PlainEnsemble {
+  static constexpr bool own_score_only = true;
+
   template <class Z, class S, class Phi>
   RuleInfo direction(const Z&, const S& s, Empty&, Phi& phi) const {
     detail::parallel_tiles(s.cols(), 4, static_cast<double>(s.rows()), [&](Index first, Index width) {

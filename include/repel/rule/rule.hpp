@@ -28,6 +28,7 @@ struct RuleInfo {
   double noise = 0;      ///< β: noise of variance 2 β ε is to be added to a move of step size ε (rule/langevin.hpp)
 };
 
+/// What turns places and driving force into a direction.
 template <class R>
 concept Rule = requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, double>& workspace,
                         Eigen::MatrixXd& phi) {
@@ -42,6 +43,16 @@ concept SplitRule = Rule<R> &&
 };
 
 namespace detail {
+
+/// Whether Φ_j depends on no driving force but s_j. A rule of which that is true says so by `static constexpr bool
+/// own_score_only = true;`, and processes that share particles need not exchange s.
+template <class R>
+consteval bool uses_own_score_only() {
+  if constexpr (requires { R::own_score_only; })
+    return R::own_score_only;
+  else
+    return false;
+}
 
 template <class R>
 consteval bool assert_rule() {

@@ -12,6 +12,8 @@ struct Wgd {
   static_assert(detail::assert_estimator<Estimator>());
   Estimator estimator{};
 
+  static constexpr bool own_score_only = true;
+
   template <class Scalar>
   struct Workspace {
     Pairs<KernelOf<Estimator>, Scalar> pairs;

@@ -21,7 +21,8 @@
 namespace repel::detail {
 
 /// log p at each column of x relative to the column `from`, by Gauss–Legendre quadrature of 16 points on 1, 2, 4 … 16
-/// parts, until two agree within 1 + 5 % or `most` gradients are spent; NaN where one on the way is not finite.
+/// parts, until two agree within 1 + 5 % or `most` gradients are spent. NaN where they do not agree, or where a gradient
+/// on the way is not finite: a place whose height cannot be measured is no place to send others to.
 template <class Target>
 std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>& x, Index from, Index most) {
   const Index last_gradient = target.count() + most;
@@ -62,6 +63,7 @@ std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>&
     }
     open = std::move(still);
   }
+  for (const Index j : open) height[static_cast<std::size_t>(j)] = std::numeric_limits<double>::quiet_NaN();
   return height;
 }
 

@@ -45,9 +45,9 @@ template <class Estimator = Kde<>>
 struct Calibrated {
   static_assert(detail::assert_estimator<Estimator>());
   Estimator estimator{};
-  Calibration calibration = Calibration::total;
-  double temperature = 1;       ///< τ ≥ 0
-  std::vector<Index> blocks{};  ///< for Calibration::blocks: how many coordinates each has, in order
+  Calibration calibration = Calibration::total;  ///< of the total, of coordinates, of blocks …
+  double temperature = 1;                        ///< τ ≥ 0
+  std::vector<Index> blocks{};                   ///< for Calibration::blocks: how many coordinates each has, in order
 
   static constexpr double kMostOfNormal = 10;  ///< times the score of a normal density, at most
 

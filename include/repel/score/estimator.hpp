@@ -67,6 +67,7 @@ concept HasKernel = requires(const E& estimator) {
 
 }  // namespace detail
 
+/// The kernel inside an estimator, however deep.
 template <detail::HasKernel E>
 using KernelOf = std::remove_cvref_t<decltype(detail::kernel_of(std::declval<const E&>()))>;
 
@@ -90,11 +91,13 @@ concept ScoresAt = requires(const E& estimator, Pairs& pairs, const Points& poin
 
 }  // namespace detail
 
+/// An estimate of ∇ log ρ at the particles.
 template <class E>
 concept ScoreEstimator = detail::HasKernel<E> && Kernel<KernelOf<E>> && detail::Scores < E,
         Pairs < KernelOf<E>,
 double >, Eigen::MatrixXd, WorkspaceOf<E, double>, Eigen::MatrixXd > ;
 
+/// An estimate that is also defined away from the particles.
 template <class E>
 concept OutOfSampleEstimator = ScoreEstimator<E> && detail::ScoresAt < E,
         Pairs < KernelOf<E>,

@@ -13,7 +13,7 @@ struct Sge {
   static_assert(detail::assert_kernel<Kernel>());
   Kernel kernel{};
   double ridge = 0.01;  ///< η ≥ 0
-  Solver solver{};
+  Solver solver{};      ///< of the linear system with K
 
   template <class Scalar>
   struct Workspace {

@@ -20,7 +20,7 @@ struct AllEigenpairs {};
 
 /// The J largest, 1 ≤ J ≤ n.
 struct LargestEigenpairs {
-  Index count;
+  Index count;  ///< eigenpairs kept
 
   void validate() const {
     if (count < 1) detail::fail("LargestEigenpairs", "J is ", count, ", but must be at least 1");
@@ -42,7 +42,7 @@ struct LargestEigenpairs {
 
 /// The fewest whose eigenvalues sum up to at least this fraction of all, 0 < fraction ≤ 1.
 struct SpectrumFraction {
-  double fraction;
+  double fraction;  ///< of the sum of the eigenvalues
 
   void validate() const {
     if (!(fraction > 0 && fraction <= 1))

@@ -27,11 +27,11 @@ template <class Kernel = Rbf<>, class Eigenpairs = AllEigenpairs, class Solver =
 struct Ssge {
   static_assert(detail::assert_kernel<Kernel>());
   Kernel kernel{};
-  double ridge = 0.01;  ///< η ≥ 0
-  Eigenpairs eigenpairs{};
-  Solver solver{};
+  double ridge = 0.01;      ///< η ≥ 0
+  Eigenpairs eigenpairs{};  ///< which of them are used
+  Solver solver{};          ///< of the eigenvalue problem
 
-  static constexpr bool all = std::same_as<Eigenpairs, AllEigenpairs>;
+  static constexpr bool all = std::same_as<Eigenpairs, AllEigenpairs>;  ///< whether all are
 
   template <class Scalar>
   struct AllWorkspace {

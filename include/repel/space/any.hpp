@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/share.hpp>
 #include <repel/core/types.hpp>
 #include <repel/space/function_space.hpp>
 
@@ -37,12 +38,14 @@ class AnyTarget {
   using M = Matrix<Scalar>;
 
  public:
+  /// Holds a copy of any target, or a reference by std::ref.
   template <class T>
   requires(!std::same_as<std::remove_cvref_t<T>, AnyTarget>) explicit AnyTarget(T&& target) {
     const auto shared = detail::hold(std::forward<T>(target));
     gradient_ = [shared](const M& w, M& g) { (*shared)(w, g); };
     if constexpr (requires { shared->begin_step(Index{0}); })
       begin_ = [shared](Index step) { shared->begin_step(step); };
+    share_ = [shared](const Share& share) { detail::take_share(*shared, share); };
     if constexpr (requires(const M& w, Vector<double>& values) { shared->log_density(w, values); })
       density_ = [shared](const M& w, Vector<double>& values) { shared->log_density(w, values); };
     if constexpr (requires(const M& w, M& g, Vector<double>& values) { shared->value_and_gradient(w, g, values); })
@@ -52,6 +55,8 @@ class AnyTarget {
   void begin_step(Index step) {
     if (begin_) begin_(step);
   }
+  void take_share(const Share& share) { share_(share); }
+  /// Writes the gradient of every particle into g.
   void operator()(const M& w, M& g) { gradient_(w, g); }
   void log_density(const M& w, Vector<double>& values) {
     if (!density_) detail::fail("AnyTarget", "the target has no log_density(w, values), but HMC needs it");
@@ -66,6 +71,7 @@ class AnyTarget {
 
  private:
   std::function<void(Index)> begin_;
+  std::function<void(const Share&)> share_;
   std::function<void(const M&, M&)> gradient_;
   std::function<void(const M&, Vector<double>&)> density_;
   std::function<void(const M&, M&, Vector<double>&)> both_;
@@ -77,6 +83,7 @@ class AnyModel {
   using M = Matrix<Scalar>;
 
  public:
+  /// Holds a copy of any model, or a reference by std::ref.
   template <class T>
   requires(!std::same_as<std::remove_cvref_t<T>, AnyModel>) explicit AnyModel(T&& model) {
     const auto shared = detail::hold(std::forward<T>(model));
@@ -86,6 +93,7 @@ class AnyModel {
     pullback_ = [shared](const M& w, const M& v, M& out) { shared->pullback(w, v, out); };
     if constexpr (requires { shared->begin_step(Index{0}); })
       begin_ = [shared](Index step) { shared->begin_step(step); };
+    share_ = [shared](const Share& share) { detail::take_share(*shared, share); };
   }
 
   FunctionLayout layout() const { return layout_(); }
@@ -93,6 +101,7 @@ class AnyModel {
   void begin_step(Index step) {
     if (begin_) begin_(step);
   }
+  void take_share(const Share& share) { share_(share); }
   void predict(const M& w, M& f) { predict_(w, f); }
   void score(const M& f, M& g) { score_(f, g); }
   void pullback(const M& w, const M& v, M& out) { pullback_(w, v, out); }
@@ -100,6 +109,7 @@ class AnyModel {
  private:
   std::function<FunctionLayout()> layout_;
   std::function<void(Index)> begin_;
+  std::function<void(const Share&)> share_;
   std::function<void(const M&, M&)> predict_, score_;
   std::function<void(const M&, const M&, M&)> pullback_;
 };
@@ -111,12 +121,14 @@ class AnyModel {
 template <class State>
 class AnySampler {
  public:
+  /// Holds a copy of any sampler of this state.
   template <class S>
   requires(!std::same_as<std::remove_cvref_t<S>, AnySampler>) explicit AnySampler(S&& sampler) {
     const auto shared = detail::hold(std::forward<S>(sampler));
     step_ = [shared](State& state) { return shared->step(state); };
   }
 
+  /// One step.
   StepInfo step(State& state) { return step_(state); }
 
  private:

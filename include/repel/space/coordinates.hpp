@@ -43,19 +43,22 @@ namespace repel {
 
 namespace coordinates {
 
+/// As they are; the default.
 struct AsGiven {};
 
+/// A scale for each coordinate, learnt from particles and gradients.
 struct Standardised {
-  Index until = std::numeric_limits<Index>::max();
-  static constexpr bool whole = false;
+  Index until = std::numeric_limits<Index>::max();  ///< adapt up to this step
+  static constexpr bool whole = false;              ///< one length per coordinate
   void validate() const {
     if (until < 0) detail::fail("coordinates::Standardised", "until is ", until, ", but must be at least 0");
   }
 };
 
+/// Scales and correlations learnt, so that the posterior is about as wide in every direction.
 struct Whitened {
-  Index until = std::numeric_limits<Index>::max();
-  static constexpr bool whole = true;
+  Index until = std::numeric_limits<Index>::max();  ///< adapt up to this step
+  static constexpr bool whole = true;               ///< a whole matrix
   void validate() const {
     if (until < 0) detail::fail("coordinates::Whitened", "until is ", until, ", but must be at least 0");
   }
@@ -182,10 +185,10 @@ Matrix<Scalar> geometric_mean_factor(const Matrix<Scalar>& c, const Matrix<Scala
   return f * svd.matrixV() * values.cwiseSqrt().cwiseInverse().asDiagonal();
 }
 
-/// Renews the frame from particles x and gradients s, and carries over what the optimiser remembers. A frame that is not
-/// finite is not taken.
-template <class X, class S, class Inner, class Scalar>
-void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory) {
+/// Renews the frame from particles x and gradients s, and carries over what the optimiser remembers, by map(a, m), which
+/// makes a m of m. A frame that is not finite is not taken.
+template <class X, class S, class Inner, class Scalar, class Map>
+void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory, const Map& apply) {
   const Index d = x.rows(), n = x.cols();
   if (n < 3) return;
   Frame<Scalar>& frame = memory.frame;
@@ -221,8 +224,8 @@ void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory) {
       requires { memory.inner.change_frame([](auto&) {}, [](auto&) {}); }) {
     if (frame.whole()) {
       const Matrix<Scalar> map = next.to_x.transpose() * frame.to_z.transpose();  // of gradients
-      memory.inner.change_frame([&](auto& m) { m = (map * m).eval(); },
-                                [&](auto& m) { m = (map.cwiseAbs2() * m).eval(); });
+      const Matrix<Scalar> squares = map.cwiseAbs2();
+      memory.inner.change_frame([&](auto& m) { apply(map, m); }, [&](auto& m) { apply(squares, m); });
     } else {
       const Vector<Scalar> map = next.scale.cwiseQuotient(frame.scale);
       memory.inner.change_frame([&](auto& m) { m = (map.asDiagonal() * m).eval(); },
@@ -230,6 +233,10 @@ void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory) {
     }
   }
   frame = std::move(next);
+}
+template <class X, class S, class Inner, class Scalar>
+void renew(const X& x, const S& s, FramedMemory<Inner, Scalar>& memory) {
+  renew(x, s, memory, [](const Matrix<Scalar>& map, auto& m) { m = (map * m).eval(); });
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/share.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/linalg/ridge_solver.hpp>
 #include <repel/pairwise/pairs.hpp>
@@ -25,6 +26,7 @@
 // and, if it needs buffers, a nested `template <class Scalar> struct Workspace`. `at` describes the points:
 //   at.inputs()           the points, one per column
 //   at.outputs()          c, the outputs per point
+//   at.share()            optional: which of all particles the columns of f are (core/share.hpp)
 //   at.draw(count, F)     fills F, (c p)×count, with functions drawn from the prior over weights, afresh at each step
 // Your own, as an example: independent N(0, 10²) values.
 //
@@ -52,7 +54,7 @@ struct ImplicitPrior {
 
   template <class Scalar>
   struct Workspace {
-    Matrix<Scalar> functions, score;
+    Matrix<Scalar> functions, score, one;
     Pairs<KernelOf<Estimator>, Scalar> pairs;
     WorkspaceOf<Estimator, Scalar> estimator;
   };
@@ -65,9 +67,22 @@ struct ImplicitPrior {
 
   template <class At, class F, class G, class Workspace>
   void add_score(At& at, const F& f, G& g, Workspace& w) const {
-    w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, f.cols()));
+    Share share;
+    if constexpr (requires { at.share(); }) share = at.share();
+    const Index particles = share.total > 0 ? share.total : f.cols();
+    w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, particles));
     at.draw(w.functions.cols(), w.functions);
     w.pairs.measure(detail::kernel_of(estimator), w.functions);
+    if (share.total > 0) {  // one at a time: products of matrices would round as their number of columns has it
+      w.one.resize(f.rows(), 1);
+      w.score.resize(f.rows(), 1);
+      for (Index j = 0; j < f.cols(); ++j) {
+        w.one.col(0) = f.col(j);
+        detail::score_of_at(estimator, w.pairs, w.functions, w.estimator, w.one, w.score);
+        g.col(j) += w.score.col(0);
+      }
+      return;
+    }
     w.score.resize(f.rows(), f.cols());
     detail::score_of_at(estimator, w.pairs, w.functions, w.estimator, f, w.score);
     g += w.score;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/share.hpp>
 #include <repel/core/types.hpp>
 #include <repel/sampler.hpp>
 #include <repel/space/space.hpp>
@@ -29,6 +30,7 @@
 
 namespace repel {
 
+/// A map from parameters to outputs, with the outputs' score and the pullback of directions.
 template <class M, class P>
 concept FunctionModel = requires(M& model, const M& constant, const P& w, P& out, const Matrix<typename P::Scalar>& v,
                                  Matrix<typename P::Scalar>& f) {
@@ -64,6 +66,7 @@ class FunctionSpace {
     P direction;  ///< Jᵀ Φ
   };
 
+  /// Made by function_space().
   FunctionSpace(UserModel model, ViewPolicy view) : model_(std::forward<UserModel>(model)), view_(std::move(view)) {
     detail::validate(view_);
   }
@@ -83,6 +86,7 @@ class FunctionSpace {
   void begin_step(Index step) {
     if constexpr (requires { model_.begin_step(step); }) model_.begin_step(step);
   }
+  void take_share(const Share& share) { detail::take_share(model_, share); }
 
   template <class P>
   void evaluate(const P& particles, Buffers<P>& b) {
@@ -199,6 +203,7 @@ requires(!View<Anneal>) auto function_space(M&& model, UpdateRule rule, Optim op
   return detail::make_sampler(FunctionSpace<std::unwrap_ref_decay_t<M>, V>(std::forward<M>(model), std::move(view)),
                               std::move(rule), std::move(optimiser), std::move(annealing));
 }
+/// The same without annealing.
 template <class M, class UpdateRule, class Optim, View V>
 auto function_space(M&& model, UpdateRule rule, Optim optimiser, V view) {
   return function_space(std::forward<M>(model), std::move(rule), std::move(optimiser), anneal::Constant{},

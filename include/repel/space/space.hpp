@@ -24,6 +24,7 @@
 
 namespace repel {
 
+/// Where particles interact.
 template <class S, class P, class R>
 concept Space = requires(S& space, const R& rule, const P& particles, typename S::template Buffers<P>& b,
                          WorkspaceOf<R, typename P::Scalar>& workspace) {

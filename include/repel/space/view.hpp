@@ -32,10 +32,13 @@ struct FunctionLayout {
   Index batch = 0;     ///< the first of them: training data, where the likelihood acts; the others were added
   Index features = 0;  ///< features per point, 0 if the model shows none
 
+  /// Rows that hold outputs.
   Index output_rows() const { return outputs * points; }
+  /// Rows in all.
   Index rows() const { return (outputs + features) * points; }
 };
 
+/// What the kernel sees of a particle's outputs, and the way back.
 template <class V>
 concept View = requires(const V& view, const FunctionLayout& layout, const Eigen::MatrixXd& f,
                         WorkspaceOf<V, double>& workspace, Eigen::MatrixXd& z) {
@@ -85,7 +88,7 @@ struct Outputs {
 
 /// The outputs at some of the points: first, first + 1 …
 struct Points {
-  Index first, count;
+  Index first, count;  ///< the first point seen, and how many
 
   void validate() const {
     if (first < 0 || count < 1)
@@ -150,7 +153,7 @@ struct Features {
 /// outputs. Probabilities{AddedPoints{}} are those at the added points.
 template <class Inner = Outputs>
 struct Probabilities {
-  Inner inner{};
+  Inner inner{};  ///< what the softmax is taken of
 
   template <class Scalar>
   struct Workspace {

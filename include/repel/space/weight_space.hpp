@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/share.hpp>
 #include <repel/core/types.hpp>
 #include <repel/sampler.hpp>
 #include <repel/space/space.hpp>
@@ -35,6 +36,7 @@ class WeightSpace {
     P direction;   ///< phi by rows, in the same case
   };
 
+  /// Made by weight_space().
   explicit WeightSpace(UserTarget target) : target_(std::forward<UserTarget>(target)) {}  // a value, or a reference
 
   void check() const {}
@@ -42,6 +44,7 @@ class WeightSpace {
   void begin_step(Index step) {
     if constexpr (requires { target_.begin_step(step); }) target_.begin_step(step);
   }
+  void take_share(const Share& share) { detail::take_share(target_, share); }
 
   template <class P>
   static constexpr void assert_fits() {
@@ -99,11 +102,13 @@ class WeightSpace {
 /// run in parallel, so f must not write to shared data. std::ref(f) is kept by reference.
 template <class F>
 struct PerParticle {
-  F f;
+  F f;  ///< of one particle
 
   void begin_step(Index step) requires requires(F& function) { function.begin_step(step); }
   { f.begin_step(step); }
+  void take_share(const Share& share) { detail::take_share(f, share); }
 
+  /// Calls f for every particle.
   template <class W, class G>
   void operator()(const W& w, G& g) {
     static_assert(
@@ -119,6 +124,7 @@ struct PerParticle {
   }
 };
 
+/// A target for all particles from f(w, g) of one.
 template <class F>
 PerParticle<std::unwrap_ref_decay_t<F>> per_particle(F&& f) {
   return {std::forward<F>(f)};
@@ -141,6 +147,7 @@ requires(!Coordinates<Anneal>) auto weight_space(T&& target, UpdateRule rule, Op
   return detail::make_sampler(WeightSpace<std::unwrap_ref_decay_t<T>>(std::forward<T>(target)), std::move(rule),
                               std::move(optimiser), std::move(annealing), std::move(coords));
 }
+/// The same without annealing.
 template <class T, class UpdateRule, class Optim, Coordinates Coords>
 auto weight_space(T&& target, UpdateRule rule, Optim optimiser, Coords coords) {
   return weight_space(std::forward<T>(target), std::move(rule), std::move(optimiser), anneal::Constant{},
