@@ -1,6 +1,6 @@
 # cmake -DINCLUDE=… -P includes.cmake
 # Every header includes what it uses of the standard library's large headers. The check that each compiles alone cannot tell:
-# it reads those once for all.
+# it reads those once for all. And MPI stays behind repel/mpi.hpp.
 set(uses
   "std::function<" functional "std::chrono::" chrono "std::(thread|this_thread)[^_]" thread "std::(mutex|lock_guard|unique_lock)" mutex
   "std::filesystem::" filesystem "std::(if|of|f)stream" fstream "std::[io]?stringstream" sstream "std::mt19937" random
@@ -10,6 +10,9 @@ set(missing "")
 foreach(header ${headers})
   file(READ ${header} text)
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+  if(text MATCHES "#include <mpi\\.h>|#include <repel/mpi" AND NOT header MATCHES "/repel/mpi(/|\\.hpp)")
+    string(APPEND missing "  ${header} includes MPI, but only repel/mpi.hpp and repel/mpi/ may\n")
+  endif()
   set(rest ${uses})
   while(rest)
     list(POP_FRONT rest pattern needed)
@@ -19,5 +22,5 @@ foreach(header ${headers})
   endwhile()
 endforeach()
 if(missing)
-  message(FATAL_ERROR "headers that rely on others' includes:\n${missing}")
+  message(FATAL_ERROR "headers that rely on others' includes, or include what they must not:\n${missing}")
 endif()

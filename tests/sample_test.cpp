@@ -192,6 +192,23 @@ TEST_CASE("sample gets by with starts where the gradient overflows", "[sample]")
   CHECK(result.particles.allFinite());
 }
 
+TEST_CASE("a place whose height cannot be measured is no place to send others to", "[sample]") {
+  // Beyond 10 the force oscillates faster than any quadrature follows, as where a density's exponentials explode.
+  auto force = [](const auto& w, auto& g) {
+    for (repel::Index j = 0; j < w.cols(); ++j) g(0, j) = w(0, j) < 10 ? -w(0, j) : 1e6 * std::cos(1e4 * w(0, j));
+  };
+  repel::detail::CountedTarget<decltype(force)> target(force);
+  Eigen::MatrixXd x{{-1.0, -0.5, 0.0, 0.2, 0.4, 0.8, 1.2, 1000.0}};
+  const std::vector<double> height = repel::detail::heights(target, x, 2, 4000);
+  for (std::size_t j = 0; j < 7; ++j)
+    CHECK(std::abs(height[j] + x(0, static_cast<repel::Index>(j)) * x(0, static_cast<repel::Index>(j)) / 2) < 1e-9);
+  CHECK(std::isnan(height[7]));
+  const Eigen::MatrixXd before = x;
+  CHECK(repel::detail::gather_strays(target, x, 1, 4000) == 1);
+  CHECK(x.leftCols(7) == before.leftCols(7));
+  CHECK(std::abs(x(0, 7)) < 2);
+}
+
 TEST_CASE("mistakes that people make, and what the reports say", "[.mistakes]") {
   // Prints the table of docs/calibration.md: repel_tests '[.mistakes]'
   const auto show = [](const char* what, const auto& target, Eigen::Index d) {
@@ -220,6 +237,30 @@ TEST_CASE("mistakes that people make, and what the reports say", "[.mistakes]") 
       "wrong scale: N(0, 1) with a gradient a hundred times too large, d = 3",
       [](const auto& w, auto& g) { g = -100 * w; }, 3);
   show("wrong scale in one coordinate: its gradient twice what the others' cross terms say, d = 2", half_doubled, 2);
+}
+
+TEST_CASE("a temperature that scatters too much to be told from 1 is not trusted", "[sample]") {
+  const auto verdict = [](double low, double high) {
+    repel::detail::Ledger<double> ledger(1, 0, 800);
+    const Eigen::MatrixXd z = Eigen::MatrixXd{{-1.5, -0.5, 0.5, 1.5}};
+    for (repel::Index step = 0; step < 800; step += 4) {
+      const double t = (step / 100) % 2 == 0 ? low : high;
+      const Eigen::MatrixXd s = -t * z * 3 / z.squaredNorm();
+      ledger.add(step, z, z, s);
+    }
+    repel::SampleReport report;
+    report.arrived = 4;
+    report.ksd_p_value = 0.5;
+    report.run.last.finite = true;
+    repel::detail::judge(ledger, z, report);
+    return report;
+  };
+  CHECK(verdict(0.9, 1.1).trusted);
+  CHECK(verdict(0.8, 1.6).trusted);  // 1.2, and within four errors of 1
+  const auto report = verdict(1.0, 2.2);
+  CHECK(report.temperature == Approx(1.6));
+  CHECK(!report.trusted);
+  CHECK_THAT(report.message, contains("has the temperature 1.6 where a sample of the posterior has 1"));
 }
 
 }  // namespace sample_test

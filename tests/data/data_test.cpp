@@ -196,6 +196,9 @@ TEST_CASE("CSV tables", "[data]") {
   CHECK(table.names == std::vector<std::string>{"x", "y"});
   CHECK(table.values == (Eigen::MatrixXd(2, 2) << 1, 2.5, -300, 4).finished());
   CHECK(data::read_csv(folder.write("t.csv", "1;2\n3;4"), ';').names.empty());
+  // Aligned for the eye, as UCI's tables are: any number of blanks and tabs.
+  CHECK(data::read_csv(folder.write("t.txt", "  1.5   2\t 3 \n10.5  20   30\n"), ' ').values ==
+        Eigen::MatrixXd{{1.5, 2, 3}, {10.5, 20, 30}});
 
   const auto iris = data::read_labelled_csv(
       folder.write("i.csv", "sepal,petal,species\n5.1,1.4,setosa\n7,4.7,versicolor\n4.9,1.4,setosa\n"));

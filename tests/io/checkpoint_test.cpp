@@ -235,22 +235,25 @@ TEST_CASE("particles stored by rows go into a checkpoint and come out of it as t
 
 TEST_CASE("a checkpoint that cannot be written does not end the run, but is told of at its end", "[checkpoint]") {
   const Folder folder;
-  const auto file = folder.path / "later" / "run";  // its folder is not there yet
+  const auto place = folder.path / "place", file = place / "run";
+  fs::create_directories(place);
   auto state = start();
   repel::Checkpoints checkpoints(file, "a", 0);
   std::string last_error;
   int finished = 0;
   (void)repel::run(sampler(), state, 5, std::ref(checkpoints), [&](const auto&, const auto& info) {
     if (info.step == 3) last_error = checkpoints.last_error();
-    if (info.step == 3) fs::create_directories(folder.path / "later");
+    if (info.step == 1) fs::rename(place, folder.path / "elsewhere");  // a disk that comes and goes
+    if (info.step == 3) fs::rename(folder.path / "elsewhere", place);
   });
   CHECK_THAT(last_error, contains("cannot be written"));
   CHECK(checkpoints.last_error().empty());
   CHECK(fs::exists(file));
 
-  CHECK_THROWS_WITH((void)repel::run(sampler(), state, 5, repel::Checkpoints(folder.path / "never" / "run", "a", 0),
-                                     CountsEnds{finished}),
-                    contains("cannot be written"));
+  const auto vanish = [&](const auto&, const auto&) { fs::remove_all(place); };
+  CHECK_THROWS_WITH(
+      (void)repel::run(sampler(), state, 5, vanish, repel::Checkpoints(file, "a", 0), CountsEnds{finished}),
+      contains("cannot be written"));
   CHECK(state.step == 10);
   CHECK(finished == 1);  // also who comes after the one that throws
 }

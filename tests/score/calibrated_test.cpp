@@ -236,7 +236,7 @@ TEST_CASE("a run says that its particles are too close together", "[calibrated]"
   CHECK_THAT(report.message, contains("finished after step 800"));
   auto up = repel::weight_space([](const auto& w, auto& g) { g = w; }, repel::Svgd{}, repel::Adam{});
   auto state = up.init(repel::normal(3, 50, 1));
-  CHECK_THAT(repel::run(up, state, 100).message, contains("is the sign of the gradient right?"));
+  CHECK_THAT(repel::run(up, state, 100).message, contains("is the sign of the gradient wrong?"));
   auto on_the_way = repel::weight_space([](const auto& w, auto& g) { g = -1e4 * w; }, repel::Svgd{}, repel::Adam{});
   auto far = on_the_way.init(repel::normal(3, 50, 1));
   CHECK_THAT(repel::run(on_the_way, far, 10).message, contains("have not arrived yet"));

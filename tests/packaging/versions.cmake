@@ -1,0 +1,17 @@
+# cmake -DSOURCE=… -DVERSION=… -P versions.cmake
+# The version is stated in include/repel/version.hpp; files that tools read before the build repeat it, and must agree.
+file(READ ${SOURCE}/cmake/packaging/vcpkg/repel/vcpkg.json port)
+string(JSON port_version GET "${port}" version-semver)
+string(JSON port_name GET "${port}" name)
+file(STRINGS ${SOURCE}/CITATION.cff citation REGEX "^version:")
+string(REGEX REPLACE "^version: *\"?([^\"]*)\"?$" "\\1" citation_version "${citation}")
+foreach(pair "vcpkg.json;${port_version}" "CITATION.cff;${citation_version}")
+  list(GET pair 0 file)
+  list(GET pair 1 found)
+  if(NOT found STREQUAL VERSION)
+    message(FATAL_ERROR "${file} says version ${found}, but include/repel/version.hpp says ${VERSION}")
+  endif()
+endforeach()
+if(NOT port_name STREQUAL "repel")
+  message(FATAL_ERROR "vcpkg.json names the port ${port_name}, but must name it like its folder")
+endif()
