@@ -21,23 +21,37 @@ int main() {
 """
 
 
+PREDICTOR = """#include <repel/predictor.hpp>
+#include <iostream>
+int main() {
+  auto ensemble = repel::Predictor<repel::Mlp, repel::CategoricalLikelihood, float>::load("ensemble.repel");
+  std::cout << ensemble.predict(Eigen::MatrixXf::Zero(784, 1)).probabilities << '\\n';
+}
+"""
+
+
 def programs():
-    """The README's two programs, and the first with other rules."""
-    blocks = (ROOT / "README.md").read_text().split("```cpp\n#include")[1:]
-    first, second = ("#include" + block.split("```")[0] for block in blocks[:2])
+    """The documents' programs, the first also with other rules, and one that only predicts."""
+    text = (ROOT / "docs/getting-started.md").read_text() + (ROOT / "README.md").read_text()
+    blocks = ["#include" + block.split("```")[0] for block in text.split("```cpp\n#include")[1:]]
+    first = blocks[0]
+    network = next(block for block in blocks if "repel::function_space" in block)
+    one_call = next(block for block in blocks if "Eight schools" in block)
     rule = "repel::Wgd{repel::Sge{repel::Rbf{}}}"
     if rule not in first:
-        sys.exit("compile_time.py: the README's first program has another rule than expected")
+        sys.exit("compile_time.py: the first program of docs/getting-started.md has another rule than expected")
     yield "Eigen's Cholesky solve", CHOLESKY
     for name, other in [
         ("PlainEnsemble", "repel::PlainEnsemble{}"),
         ("Kde", "repel::Wgd{repel::Kde{repel::Rbf{}}}"),
         ("Svgd", "repel::Svgd{repel::Rbf{}}"),
-        ("Sge (the README's first program)", rule),
+        ("Sge (the first program of getting started)", rule),
         ("Ssge", "repel::Wgd{repel::Ssge{repel::Rbf{}}}"),
     ]:
         yield name, first.replace(rule, other)
-    yield "Bnn in function space (the README's second program)", second
+    yield "sample (the README's first program)", one_call
+    yield "Bnn in function space (the README's second program)", network
+    yield "Predictor", PREDICTOR
 
 
 def compile_once(command, source):

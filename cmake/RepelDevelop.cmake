@@ -2,7 +2,9 @@
 
 option(REPEL_WERROR "Treat warnings in repel's own programs as errors" ON)
 option(REPEL_TUNE "Compile repel's own programs for this machine's vector units" OFF)
-option(REPEL_SANITIZE "Compile repel's own programs with the address and undefined behaviour sanitizers" OFF)
+set(REPEL_SANITIZE OFF CACHE STRING "Sanitizers for repel's own programs: ON for address and undefined behaviour, thread, or OFF")
+set_property(CACHE REPEL_SANITIZE PROPERTY STRINGS OFF ON thread)
+option(REPEL_COVERAGE "Count which lines of include/ the tests run; the target coverage-report shows them (needs gcovr)" OFF)
 
 add_library(repel_develop INTERFACE)
 target_link_libraries(repel_develop INTERFACE repel::repel)
@@ -49,7 +51,55 @@ if(REPEL_TUNE)
 endif()
 
 if(REPEL_SANITIZE)
-  target_compile_options(repel_develop INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+  if(REPEL_SANITIZE STREQUAL "thread")
+    set(sanitizers thread)
+  else()
+    set(sanitizers address,undefined)
+  endif()
+  target_compile_options(repel_develop INTERFACE -fsanitize=${sanitizers} -fno-sanitize-recover=all
     -fno-omit-frame-pointer -g1)
-  target_link_options(repel_develop INTERFACE -fsanitize=address,undefined)
+  target_link_options(repel_develop INTERFACE -fsanitize=${sanitizers})
+endif()
+
+if(REPEL_COVERAGE)
+  # Several threads count in one program.
+  target_compile_options(repel_develop INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(repel_develop INTERFACE --coverage)
+  find_program(REPEL_GCOVR gcovr)
+  mark_as_advanced(REPEL_GCOVR)
+  if(REPEL_GCOVR)
+    set(report ${PROJECT_BINARY_DIR}/report)
+    add_custom_target(coverage-report
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${report}
+      COMMAND ${REPEL_GCOVR} --root ${PROJECT_SOURCE_DIR} --filter ${PROJECT_SOURCE_DIR}/include/
+        --exclude-throw-branches --print-summary --txt ${report}/coverage.txt --html-details ${report}/index.html
+        ${PROJECT_BINARY_DIR}
+      USES_TERMINAL VERBATIM)
+  else()
+    add_custom_target(coverage-report
+      COMMAND ${CMAKE_COMMAND} -E echo "coverage-report needs gcovr; on Debian: apt-get install gcovr"
+      COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
+  endif()
+endif()
+
+# The adapters that our own programs can use: the library is there, and compiles.
+set(REPEL_ADAPTERS "")
+foreach(adapter adolc torch mpi)
+  if(TARGET repel::${adapter})
+    list(APPEND REPEL_ADAPTERS ${adapter})
+  endif()
+endforeach()
+if("torch" IN_LIST REPEL_ADAPTERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # clang refuses the headers of LibTorch 1.13 in C++20: a std::vector of a type that is not complete yet.
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -std=c++20)
+  set(CMAKE_REQUIRED_INCLUDES ${REPEL_TORCH_INCLUDE_DIR} ${REPEL_TORCH_INCLUDE_DIR}/torch/csrc/api/include)
+  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # nothing is linked
+  check_cxx_source_compiles("#include <torch/types.h>\nint main() {}" REPEL_TORCH_COMPILES)
+  unset(CMAKE_REQUIRED_FLAGS)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+  if(NOT REPEL_TORCH_COMPILES)
+    list(REMOVE_ITEM REPEL_ADAPTERS torch)
+  endif()
 endif()
