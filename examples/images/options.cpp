@@ -92,6 +92,9 @@ Options::Options(CLI::App& app, Settings& s, const Defaults& defaults) : s_(s), 
   app.add_option("--learning-rate", s.learning_rate, "Of Adam; 0: the paper's, " + defaults_.rates)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--decay", s.decay, "Of the learning rate over the run: none, or cosine, from all of it to nothing")
+      ->check(CLI::IsMember({"none", "cosine"}))
+      ->capture_default_str();
   app.add_option("--search-steps", s.search_steps, "Steps of hyper-DE's search; 0: a fifth of the steps")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

@@ -45,6 +45,7 @@ struct Settings {
   std::string function_prior = "implicit";
   double prior_sd = 1;           ///< of every weight
   double learning_rate = 0;      ///< 0: the paper's, by method
+  std::string decay = "none";    ///< of the learning rate, over the run
   long search_steps = 0;         ///< of hyper-DE's search; 0: a fifth of the steps
   std::string anneal = "none";   ///< of the driving force, over the run
   double log_floor = kLogFloor;  ///< beside a probability, in probability space

@@ -68,9 +68,16 @@ example::Driving driving_of(const Settings& s) {
   return {};
 }
 
+/// The factor on the learning rate, over a run of so many steps.
+example::Schedule schedule_of(const Settings& s, Index steps) {
+  if (s.decay == "cosine") return repel::schedule::Cosine{steps};
+  return [](Index) { return 1.0; };
+}
+
 /// The settings that a run does not have unless they were asked for: earlier checkpoints do not name them.
 std::string experiments_of(const Settings& s, const std::string& method) {
   std::string text;
+  if (s.decay != "none") text += ", " + s.decay + " decay over " + std::to_string(s.steps) + " steps";
   if (s.anneal != "none") text += ", " + s.anneal + " annealing over " + std::to_string(s.steps) + " steps";
   const bool has_kernel = method != "DE" && method != "hyper-DE";
   if (has_kernel && s.bandwidth_factor != 1) text += ", bandwidth times " + exact(s.bandwidth_factor);
@@ -278,7 +285,8 @@ Trained train(const Settings& s, const Problem& problem, const std::string& meth
   if (example::in_function_space(method)) identity += ", " + s.function_prior + " function prior, kernel on " + s.view;
   identity += experiments_of(s, method);
 
-  const example::SamplerChoices choices{.driving = driving_of(s), .bandwidth_factor = s.bandwidth_factor};
+  const example::SamplerChoices choices{
+      .driving = driving_of(s), .schedule = schedule_of(s, s.steps), .bandwidth_factor = s.bandwidth_factor};
   Trained result = run_to_end(
       s, problem, method, seed, identity, s.steps, start, data, test,
       example::network_sampler(method == "hyper-DE" ? "DE" : method, problem.posterior(s, scales, data, seed),
