@@ -89,6 +89,14 @@ foreach(adapter adolc torch mpi)
     list(APPEND REPEL_ADAPTERS ${adapter})
   endif()
 endforeach()
+if("mpi" IN_LIST REPEL_ADAPTERS)
+  # How tests start processes: a number and a program follow. Open MPI refuses to run as root, or with more processes than
+  # cores, unless it is told; others do not look at these variables.
+  set(REPEL_MPIEXEC ${MPIEXEC_EXECUTABLE} ${MPIEXEC_PREFLAGS} ${MPIEXEC_NUMPROC_FLAG})
+  set(REPEL_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_mpi_yield_when_idle=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
+endif()
+
 if("torch" IN_LIST REPEL_ADAPTERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # clang refuses the headers of LibTorch 1.13 in C++20: a std::vector of a type that is not complete yet.
   include(CheckCXXSourceCompiles)

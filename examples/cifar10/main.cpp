@@ -1,6 +1,7 @@
 // The paper's table on CIFAR-10, with SVHN as data from elsewhere: residual networks of LibTorch, by the paper's ten
 // methods and calibrated ones.
 
+#include "../common/processes.hpp"
 #include "../common/resnet.hpp"
 #include "../images/experiment.hpp"
 #include "../images/options.hpp"
@@ -68,6 +69,7 @@ images::Problem problem(const std::string& name, const std::vector<std::string>&
 }  // namespace
 
 int main(int argc, char** argv) try {
+  const example::Processes processes(argc, argv);
   torch::set_num_threads(
       1);  // the members run in parallel instead; and with one thread the same bits come out every time
   images::Settings s;

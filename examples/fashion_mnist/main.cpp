@@ -1,6 +1,7 @@
 // The paper's table on FashionMNIST, with MNIST as data from elsewhere: ten ways to train an ensemble and calibrated ones,
 // and every figure of the table.
 
+#include "../common/processes.hpp"
 #include "../images/experiment.hpp"
 #include "../images/options.hpp"
 #include "../images/posterior.hpp"
@@ -51,6 +52,7 @@ images::Problem problem() {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  const example::Processes processes(argc, argv);
   images::Settings s;
   s.out = "fashion_mnist-out";
   fs::path data_folder, ood_folder, ood2_folder;

@@ -1,9 +1,8 @@
 #include "experiment.hpp"
 
+#include "../common/processes.hpp"
 #include "report.hpp"
 #include "training.hpp"
-
-#include <repel/observe/stop_on_interrupt.hpp>
 
 #include <iostream>
 #include <stdexcept>
@@ -30,6 +29,7 @@ void check(const Settings& s, const Problem& problem, const Data& data) {
 
 int run_experiment(const Settings& s, const Problem& problem, const Data& data) {
   check(s, problem, data);
+  example::Processes::any(false);  // all have looked for earlier checkpoints before one writes
   std::cout << data.train.inputs.cols() << " training pictures of " << problem.data_name << ", "
             << data.test.inputs.cols() << " test pictures";
   for (const Foreign& foreign : data.ood) std::cout << ", " << foreign.pictures.inputs.cols() << " of " << foreign.name;
@@ -39,11 +39,12 @@ int run_experiment(const Settings& s, const Problem& problem, const Data& data) 
   bool good = true;
   for (const std::uint64_t seed : s.seeds)
     for (const std::string& method : s.methods) {
-      if (repel::StopOnInterrupt::interrupted()) break;
+      if (interrupted()) break;
       try {
         const Trained trained = train(s, problem, method, seed, data.train, data.test);
         if (!trained.remark.empty()) std::cout << method << ": " << trained.remark << '\n';
         if (trained.steps < s.steps) continue;  // interrupted, or not finite: not for the table
+        if (!example::Processes::first()) continue;
         all.push_back(evaluate(problem, method, seed, trained, data));
         const Evaluation& e = all.back();
         std::cout << method << " (seed " << seed << "): accuracy " << e.accuracy << " %, AUROC(H) "
@@ -59,7 +60,7 @@ int run_experiment(const Settings& s, const Problem& problem, const Data& data) 
     std::cout << table << "tables: " << (s.out / "table.md").string() << ", table.csv\n";
     draw(problem, s.out, all, data);
   }
-  if (!repel::StopOnInterrupt::interrupted()) return good ? 0 : 1;
+  if (!interrupted()) return good ? 0 : 1;
   std::cout << "interrupted; to go on, give the same command with --resume\n";
   return 130;
 }

@@ -1,6 +1,12 @@
 #include "training.hpp"
 
 #include "../common/files.hpp"
+#include "../common/processes.hpp"
+#ifdef EXAMPLE_MPI
+#include "../common/spread_samplers.hpp"
+
+#include <repel/mpi.hpp>
+#endif
 
 #include <repel/bnn/classification_likelihoods.hpp>
 #include <repel/bnn/likelihood.hpp>
@@ -159,44 +165,83 @@ class Glance {
 /// As many steps as there are, of a run that is over.
 constexpr Index kAsFar = -1;
 
-/// Runs a sampler to its end, from its checkpoint where there is one.
-Trained run_to_end(const Settings& s, const Problem& problem, const std::string& name, std::uint64_t seed,
-                   const std::string& identity, Index steps, const Matrix<float>& start, const Images& data,
-                   const Images& test, example::NetworkSampler sampler) {
-  const auto file = checkpoint(s, name, seed);
-  std::filesystem::create_directories(file.parent_path());
-  example::Networks state{start, 0, repel::Adam{}.init(start)};
-  Trained result;
-  std::string note;
-  if (s.resume) {
-    const repel::Resumed resumed = repel::resume_checkpoint(file, state, identity);
-    if (!resumed.refused.empty())
-      std::cout << resumed.refused << "; going on from " << resumed.from.string() << " instead\n";
-    note = resumed.info.note;
-  }
-  if (steps == kAsFar) steps = state.step;
+/// One ensemble to be trained.
+struct Job {
+  std::string name;      ///< of the method, or of hyper-DE's search
+  std::string identity;  ///< what its checkpoints must share
+  std::uint64_t seed;
+  Index steps;
+  std::string method;  ///< of network_sampler()
+  example::NetworkPosterior posterior;
+  double rate;
+  example::SamplerChoices choices{};
+
+  repel::Adam adam() const { return {.learning_rate = rate}; }
+};
+
+/// Runs a sampler to its end, from where `state` is. `shown` is told what is for one process only, the progress bar.
+template <class Sampler, class State, class Checkpoints, class Shown>
+Trained finish(const Problem& problem, const Job& job, Sampler& sampler, State& state, const repel::Resumed& resumed,
+               Checkpoints checkpoints, const Shown& shown, const Images& data, const Images& test) {
+  if (!resumed.refused.empty())
+    std::cout << resumed.refused << "; going on from " << resumed.from.string() << " instead\n";
+  const Index steps = job.steps == kAsFar ? state.step : job.steps;
   if (state.step > steps)
     throw std::runtime_error("its checkpoint has " + std::to_string(state.step) + " steps already, but --steps is " +
                              std::to_string(steps) + ": give " + std::to_string(state.step) +
                              " or more, or another --out");
-  Progress progress(note);
+  Trained result;
+  Progress progress(resumed.info.note);
   result.seconds = progress.seconds_before();
   if (state.step < steps) {
     Glance glance(problem, data, test);
-    repel::Checkpoints checkpoints(file, identity, s.checkpoint_seconds);
     checkpoints.with_note([&] { return progress.note(); });
-    const repel::Report report =
-        repel::run(sampler, state, steps - state.step, std::ref(progress), std::ref(checkpoints),
-                   repel::ProgressBar(name + " (seed " + std::to_string(seed) + ")").with_remark([&] {
-                     return glance(state.particles) + (checkpoints.last_error().empty() ? "" : "  NOT SAVED");
-                   }),
-                   repel::StopOnInterrupt{});
+    repel::ProgressBar bar(job.name + " (seed " + std::to_string(job.seed) + ")");
+    bar.with_remark([&] { return glance(state.particles) + (checkpoints.last_error().empty() ? "" : "  NOT SAVED"); });
+    const repel::Report report = repel::run(sampler, state, steps - state.step, std::ref(progress),
+                                            std::ref(checkpoints), shown(bar), repel::StopOnInterrupt{});
     if (report.stop == repel::Report::Stop::not_finite) result.remark = report.message;
     result.seconds = progress.seconds();
   }
-  result.members = state.particles;
   result.steps = state.step;
-  if (!example::in_function_space(name)) result.temperature = progress.temperature();
+  if (!example::in_function_space(job.name)) result.temperature = progress.temperature();
+  return result;
+}
+
+#ifdef EXAMPLE_MPI
+/// In several processes, each of which has some of the members.
+Trained run_spread(const Settings& s, const Problem& problem, const Job& job, const std::filesystem::path& file,
+                   const Matrix<float>& start, const Images& data, const Images& test) {
+  auto sampler = example::spread_network_sampler(job.method, job.posterior, job.adam(), job.choices);
+  const Index rank = sampler.process(), count = sampler.processes();
+  const Index first = start.cols() * rank / count, end = start.cols() * (rank + 1) / count;
+  auto state = sampler.init(start.middleCols(first, end - first));
+  repel::Resumed resumed;
+  if (s.resume) resumed = repel::mpi::resume_checkpoint(sampler, file, state, job.identity);
+  Trained result = finish(
+      problem, job, sampler, state, resumed, repel::mpi::Checkpoints(sampler, file, job.identity, s.checkpoint_seconds),
+      [](auto& bar) { return repel::mpi::on_root(bar); }, data, test);
+  result.members = sampler.gather(state);
+  return result;
+}
+#endif
+
+/// Runs a job to its end, from its checkpoint where there is one.
+Trained run_to_end(const Settings& s, const Problem& problem, const Job& job, const Matrix<float>& start,
+                   const Images& data, const Images& test) {
+  const auto file = checkpoint(s, job.name, job.seed);
+  std::filesystem::create_directories(file.parent_path());
+#ifdef EXAMPLE_MPI
+  if (example::Processes::spread()) return run_spread(s, problem, job, file, start, data, test);
+#endif
+  auto sampler = example::network_sampler(job.method, job.posterior, job.adam(), job.choices);
+  example::Networks state{start, 0, repel::Adam{}.init(start)};
+  repel::Resumed resumed;
+  if (s.resume) resumed = repel::resume_checkpoint(file, state, job.identity);
+  Trained result = finish(
+      problem, job, sampler, state, resumed, repel::Checkpoints(file, job.identity, s.checkpoint_seconds),
+      [](auto& bar) { return std::ref(bar); }, data, test);
+  result.members = state.particles;
   return result;
 }
 
@@ -218,11 +263,15 @@ std::vector<double> search_scales(const Settings& s, const Problem& problem, std
   const bool over = s.resume && (std::filesystem::exists(checkpoint(s, "hyper-DE", seed)) ||
                                  std::filesystem::exists(repel::previous_checkpoint(checkpoint(s, "hyper-DE", seed))));
   const Index steps = over ? kAsFar : s.search_steps > 0 ? s.search_steps : std::max<Index>(1, s.steps / 5);
-  const Trained tried =
-      run_to_end(s, problem, "hyper-DE-search", seed, identity_of(s, problem, "hyper-DE search", seed, fit), steps,
-                 start, fit, test,
-                 example::network_sampler("DE", problem.posterior(s, scales, fit, seed),
-                                          repel::Adam{.learning_rate = learning_rate(s, problem, "hyper-DE")}));
+  const Trained tried = run_to_end(s, problem,
+                                   {.name = "hyper-DE-search",
+                                    .identity = identity_of(s, problem, "hyper-DE search", seed, fit),
+                                    .seed = seed,
+                                    .steps = steps,
+                                    .method = "DE",
+                                    .posterior = problem.posterior(s, scales, fit, seed),
+                                    .rate = learning_rate(s, problem, "hyper-DE")},
+                                   start, fit, test);
   const Matrix<float> f = logits(problem, tried.members, check.inputs);
   std::vector<double> loss(scales.size());
   for (std::size_t m = 0; m < scales.size(); ++m)
@@ -266,6 +315,8 @@ void require_enough(const Settings& s, const Images& data) {
   if (search && held_back(data) < 1) throw std::runtime_error("hyper-DE needs at least 10 training pictures");
 }
 
+bool interrupted() { return example::Processes::any(repel::StopOnInterrupt::interrupted()); }
+
 bool has_checkpoints(const Settings& s) {
   const auto folder = s.out / "checkpoints";
   return std::filesystem::exists(folder) && !std::filesystem::is_empty(folder);
@@ -278,19 +329,23 @@ Trained train(const Settings& s, const Problem& problem, const std::string& meth
   std::string remark;
   if (method == "hyper-DE") {
     scales = search_scales(s, problem, seed, start, data, test, remark);
-    if (repel::StopOnInterrupt::interrupted()) return {start, 0, 0, "interrupted while searching"};
+    if (interrupted()) return {start, 0, 0, "interrupted while searching"};
   }
   std::string identity = identity_of(s, problem, method, seed, data) + ", prior sd";
   for (const double scale : scales) identity += " " + exact(scale);
   if (example::in_function_space(method)) identity += ", " + s.function_prior + " function prior, kernel on " + s.view;
   identity += experiments_of(s, method);
 
-  const example::SamplerChoices choices{
-      .driving = driving_of(s), .schedule = schedule_of(s, s.steps), .bandwidth_factor = s.bandwidth_factor};
-  Trained result = run_to_end(
-      s, problem, method, seed, identity, s.steps, start, data, test,
-      example::network_sampler(method == "hyper-DE" ? "DE" : method, problem.posterior(s, scales, data, seed),
-                               repel::Adam{.learning_rate = learning_rate(s, problem, method)}, choices));
+  Trained result = run_to_end(s, problem,
+                              {.name = method,
+                               .identity = identity,
+                               .seed = seed,
+                               .steps = s.steps,
+                               .method = method == "hyper-DE" ? "DE" : method,
+                               .posterior = problem.posterior(s, scales, data, seed),
+                               .rate = learning_rate(s, problem, method),
+                               .choices = {driving_of(s), schedule_of(s, s.steps), s.bandwidth_factor}},
+                              start, data, test);
   if (result.remark.empty()) result.remark = remark;
   return result;
 }

@@ -33,6 +33,9 @@ repel::CategoricalPrediction<float> predict(const repel::Matrix<float>& logits);
 /// Throws where there are fewer pictures than a batch needs, before hours have gone into the methods that come first.
 void require_enough(const Settings& settings, const Images& data);
 
+/// Whether Ctrl-C was pressed, in any process. All must ask.
+bool interrupted();
+
 /// Whether there are checkpoints of an earlier run.
 bool has_checkpoints(const Settings& settings);
 

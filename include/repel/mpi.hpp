@@ -14,6 +14,7 @@
 //
 // See docs/distributed.md.
 
+#include <repel/mpi/any.hpp>
 #include <repel/mpi/checkpoint.hpp>
 #include <repel/mpi/communicator.hpp>
 #include <repel/mpi/divided.hpp>

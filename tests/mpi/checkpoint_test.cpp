@@ -53,6 +53,7 @@ void save_and_resume(Coords coords) {
     auto sampler = sampler_on(MPI_COMM_WORLD, coords);
     auto state = sampler.init(own_columns(x, MPI_COMM_WORLD, 0));
     repel::mpi::Checkpoints checkpoints(sampler, path, "a run", 0);
+    checkpoints.with_note([&] { return "at " + std::to_string(state.step); });
     REQUIRE(repel::run(sampler, state, 15, checkpoints).steps == 15);
     REQUIRE(repel::run(sampler, state, 15).steps == 15);
     uninterrupted = sampler.gather(state);
@@ -67,7 +68,10 @@ void save_and_resume(Coords coords) {
     CAPTURE(processes);
     auto sampler = sampler_on(some.comm, coords);
     auto state = sampler.init(own_columns(x, some.comm, 1));
-    CHECK(repel::mpi::resume_checkpoint(sampler, path, state, "a run") == path);
+    const repel::Resumed resumed = repel::mpi::resume_checkpoint(sampler, path, state, "a run");
+    CHECK(resumed.from == path);
+    CHECK(resumed.info.note == "at 15");
+    CHECK(resumed.refused.empty());
     CHECK(state.step == 15);
     REQUIRE(repel::run(sampler, state, 15).steps == 15);
     CHECK((sampler.gather(state) == uninterrupted));
@@ -81,12 +85,35 @@ TEST_CASE("a run is resumed with another number of processes, with the same bits
   save_and_resume(repel::coordinates::Whitened{});
 }
 
+TEST_CASE("a sampler that is chosen at run time is spread, saved and resumed alike", "[mpi]") {
+  using Any = repel::mpi::AnySpread<Eigen::MatrixXd, repel::Adam::Memory<Eigen::MatrixXd>>;
+  const auto target = [](const auto& w, auto& g) { g = -3 * w; };
+  const repel::Adam adam{.learning_rate = 0.05};
+  for (const bool stein : {true, false}) {
+    const Folder folder;
+    const fs::path path = folder.path / "run.ckpt";
+    const auto plain = [&] { return repel::weight_space(target, repel::Wgd{}, adam); };
+    const auto svgd = [&] { return repel::weight_space(target, repel::Svgd{}, adam); };
+    Any sampler =
+        stein ? Any(repel::mpi::spread(svgd(), MPI_COMM_WORLD)) : Any(repel::mpi::spread(plain(), MPI_COMM_WORLD));
+    auto state = sampler.init(own_columns(x, MPI_COMM_WORLD, 0));
+    REQUIRE(repel::run(sampler, state, 5, repel::mpi::Checkpoints(sampler, path, "a run", 0)).steps == 5);
+    auto again = sampler.init(own_columns(x, MPI_COMM_WORLD, 1));
+    CHECK(repel::mpi::resume_checkpoint(sampler, path, again, "a run").from == path);
+    REQUIRE(repel::run(sampler, again, 5).steps == 5);
+    CHECK((sampler.gather(again) ==
+           (stein ? spread_walk(svgd(), x, 10, MPI_COMM_WORLD, 1) : spread_walk(plain(), x, 10, MPI_COMM_WORLD, 1))));
+    CHECK(sampler.processes() == world_size());
+    CHECK(sampler.process() == world_rank());
+  }
+}
+
 TEST_CASE("a damaged part sends all processes to the checkpoint before", "[mpi]") {
   const Folder folder;
   const fs::path path = folder.path / "run.ckpt";
   auto sampler = sampler_on(MPI_COMM_WORLD, repel::coordinates::AsGiven{});
   auto state = sampler.init(own_columns(x, MPI_COMM_WORLD, 1));
-  CHECK(repel::mpi::resume_checkpoint(sampler, path, state, "a run").empty());
+  CHECK(repel::mpi::resume_checkpoint(sampler, path, state, "a run").from.empty());
   for (const int until : {4, 7}) {
     REQUIRE(repel::run(sampler, state, until - state.step).last.step == until);
     repel::mpi::save_checkpoint(sampler, path, state, "a run");
@@ -100,7 +127,9 @@ TEST_CASE("a damaged part sends all processes to the checkpoint before", "[mpi]"
   }
   MPI_Barrier(MPI_COMM_WORLD);
   auto again = sampler.init(own_columns(x, MPI_COMM_WORLD, 1));
-  CHECK(repel::mpi::resume_checkpoint(sampler, path, again, "a run") == repel::previous_checkpoint(path));
+  const repel::Resumed resumed = repel::mpi::resume_checkpoint(sampler, path, again, "a run");
+  CHECK(resumed.from == repel::previous_checkpoint(path));
+  if (world_rank() == world_size() - 1) CHECK_THAT(resumed.refused, contains("damaged"));
   CHECK(again.step == 4);
   REQUIRE(repel::run(sampler, again, 3).steps == 3);
   CHECK((sampler.gather(again) == at_7));

@@ -29,8 +29,8 @@ int run(int argc, char** argv) {
   const Eigen::MatrixXd x = repel::normal(3, 50, 1);
   const repel::Index first = 50 * rank / size, end = 50 * (rank + 1) / size;
   auto state = sampler.init(x.middleCols(first, end - first));
-  const auto from = repel::mpi::resume_checkpoint(sampler, path, state, "lost");
-  if (rank == 0 && !from.empty()) std::printf("resumed at step %ld\n", static_cast<long>(state.step));
+  const repel::Resumed resumed = repel::mpi::resume_checkpoint(sampler, path, state, "lost");
+  if (rank == 0 && !resumed.from.empty()) std::printf("resumed at step %ld\n", static_cast<long>(state.step));
   repel::mpi::Checkpoints checkpoints(sampler, path, "lost", 0);
   const auto die = [&](const auto&, const repel::StepInfo& info) {
     if (info.step != fatal || rank != size - 1) return;

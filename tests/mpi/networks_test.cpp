@@ -38,6 +38,24 @@ TEST_CASE("Bayesian networks over processes", "[mpi]") {
           function_space(bnn_with({.size = 8}).functions(ImplicitPrior{}), Wgd{}, adam), w, 5, 1e-9);
 }
 
+// Columns of 35 floats begin anywhere, and Eigen's exp and sums round by where they begin.
+TEST_CASE("classifiers whose outputs are not aligned, over processes", "[mpi]") {
+  using namespace repel;
+  const Eigen::MatrixXf inputs = normal<float>(3, 40, 1);
+  Eigen::RowVectorXi labels(40);
+  for (Index i = 0; i < 40; ++i) labels(i) = static_cast<int>(i % 5);
+  const Mlp network({3, 6, 5});
+  const Bnn bnn(network, CategoricalLikelihood{}, NormalPrior{}, inputs, labels, Minibatch{.size = 7, .seed = 2});
+  const Eigen::MatrixXf w = he_draws<float>(network, 11, 3);
+  const Adam adam{.learning_rate = 0.01};
+  compare("implicit prior", function_space(bnn.functions(ImplicitPrior{}), Wgd{Kde{}}, adam), w, 10, 1e-3);
+  compare("flat prior, SVGD", function_space(bnn.functions(FlatPrior{}), Svgd{}, adam), w, 10, 1e-3);
+  compare("probabilities", function_space(bnn.probability_functions(FlatPrior{}), Wgd{Kde{}}, adam), w, 10, 1e-3);
+  compare("Gaussian process", function_space(bnn.functions(GpPrior{Rbf{FixedBandwidth{2.0}}}), Wgd{Kde{}}, adam), w, 10,
+          1e-3);
+  compare("weight space", weight_space(bnn.target(), Wgd{Kde{}}, adam), w, 10, 1e-3);
+}
+
 TEST_CASE("chains over processes", "[mpi]") {
   using namespace repel;
   const auto target = with_log_density(minus, [](const auto& w, auto& values) {

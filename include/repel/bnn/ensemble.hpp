@@ -3,11 +3,10 @@
 #include <repel/bnn/network.hpp>
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/seen_aligned.hpp>
 #include <repel/core/types.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -138,28 +137,7 @@ class Ensemble {
     forward_one(w, x, tape, j, values);
   }
 
-  /// Numbers in memory, or a copy of them where memory is aligned if they are to be seen there: see see_aligned().
-  class Aligned {
-   public:
-    Aligned(bool wanted, int slot, Scalar* values, Index count) : values_(values), count_(count), seen_(values) {
-      if (!wanted || reinterpret_cast<std::uintptr_t>(values) % 64 == 0) return;
-      static thread_local std::array<Vector<Scalar>, 3> copies;
-      Vector<Scalar>& copy = copies[static_cast<std::size_t>(slot)];
-      if (copy.size() < count + 64) copy.resize(count + 64);
-      seen_ = copy.data();
-      while (reinterpret_cast<std::uintptr_t>(seen_) % 64 != 0) ++seen_;
-      std::copy_n(values, count, seen_);
-    }
-    Scalar* data() const { return seen_; }
-    void write_back() const {
-      if (seen_ != values_) std::copy_n(seen_, count_, values_);
-    }
-
-   private:
-    Scalar* values_;
-    Index count_;
-    Scalar* seen_;
-  };
+  using Aligned = detail::SeenAligned<Scalar>;
   Aligned aligned(int slot, const Scalar* values, Index count) const {
     return {aligned_, slot, const_cast<Scalar*>(values), count};  // only ever written back where it came from
   }

@@ -8,6 +8,7 @@
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
 #include <repel/core/random.hpp>
+#include <repel/core/seen_aligned.hpp>
 #include <repel/core/share.hpp>
 #include <repel/core/types.hpp>
 #include <repel/linalg/softmax.hpp>
@@ -85,7 +86,7 @@ class BnnFunctions {
     ensemble_.forward(w, inputs(), f);
     theta_ = w.bottomRows(posterior_.likelihood_parameters());
     if (!of_probabilities_) return;
-    detail::softmax_columns(f, outputs());
+    detail::softmax_columns(f, outputs(), is_spread());
     probabilities_ = f;  // for the backward pass
   }
 
@@ -102,7 +103,8 @@ class BnnFunctions {
     theta_slopes_.setZero(theta_.rows(), theta_.cols());
     detail::parallel_for(f.cols(), 10 * static_cast<double>(f.rows()), [&](Index j) {
       g.col(j) = f.col(j);
-      Eigen::Map<M> at_batch(g.col(j).data(), outputs(), batch_.size());
+      const detail::SeenAligned<Scalar> column(is_spread(), 0, g.col(j).data(), at_batch_rows);
+      Eigen::Map<M> at_batch(column.data(), outputs(), batch_.size());
       likelihood_score(at_batch, j);
       at_batch *= scale;
       if (theta_.rows() > 0) {
@@ -110,6 +112,7 @@ class BnnFunctions {
         detail::add_likelihood_prior_score(posterior_.likelihood(), theta_.col(j), theta_slopes_.col(j));
       }
       if (of_probabilities_) at_batch = at_batch.cwiseMin(largest);  // bounds 1/p for p near 0
+      column.write_back();
       g.col(j).tail(g.rows() - at_batch_rows).setZero();
     });
     if (features() == 0) {
@@ -126,7 +129,7 @@ class BnnFunctions {
   void pullback(const W& w, const M& v, G& g) {
     if (of_probabilities_) {
       slopes_ = probabilities_;
-      detail::softmax_vjp_columns(slopes_, outputs(), v);
+      detail::softmax_vjp_columns(slopes_, outputs(), v, is_spread());
       ensemble_.backward(w, inputs(), slopes_, g);
     } else {
       ensemble_.backward(w, inputs(), v, g);
@@ -158,6 +161,8 @@ class BnnFunctions {
  private:
   static std::uint64_t as_stream(Index step) { return static_cast<std::uint64_t>(step); }
 
+  /// Whether there are other particles in other processes.
+  bool is_spread() const { return share_.total > 0; }
   Index extra() const { return points_.count(batch_.size()); }
   Index features() const { return features_of(posterior_.network()); }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/parallel.hpp>
+#include <repel/core/seen_aligned.hpp>
 #include <repel/core/types.hpp>
 
 #include <cmath>
@@ -60,20 +61,26 @@ void softmax_vjp(P& p, const V& v) {
   for (Index i = 0; i < p.cols(); ++i) p.col(i).array() *= v.col(i).array() - p.col(i).dot(v.col(i));
 }
 
-/// The same for many functions: a column holds `classes` numbers per point, point after point.
+/// The same for many functions: a column holds `classes` numbers per point, point after point. `aligned`: the bits of a
+/// column do not depend on where it lies.
 template <class Scalar>
-void softmax_columns(Matrix<Scalar>& values, Index classes) {
+void softmax_columns(Matrix<Scalar>& values, Index classes, bool aligned = false) {
   parallel_for(values.cols(), 10 * static_cast<double>(values.rows()), [&](Index j) {
-    Eigen::Map<Matrix<Scalar>> p(values.col(j).data(), classes, values.rows() / classes);
+    const SeenAligned<Scalar> column(aligned, 0, values.col(j).data(), values.rows());
+    Eigen::Map<Matrix<Scalar>> p(column.data(), classes, values.rows() / classes);
     softmax(p);
+    column.write_back();
   });
 }
 template <class Scalar>
-void softmax_vjp_columns(Matrix<Scalar>& p, Index classes, const Matrix<Scalar>& v) {
+void softmax_vjp_columns(Matrix<Scalar>& p, Index classes, const Matrix<Scalar>& v, bool aligned = false) {
   parallel_for(p.cols(), 10 * static_cast<double>(p.rows()), [&](Index j) {
-    Eigen::Map<Matrix<Scalar>> at_points(p.col(j).data(), classes, p.rows() / classes);
-    const Eigen::Map<const Matrix<Scalar>> direction(v.col(j).data(), classes, p.rows() / classes);
+    const SeenAligned<Scalar> column(aligned, 0, p.col(j).data(), p.rows());
+    const SeenAligned<Scalar> seen(aligned, 1, const_cast<Scalar*>(v.col(j).data()), v.rows());  // and never written
+    Eigen::Map<Matrix<Scalar>> at_points(column.data(), classes, p.rows() / classes);
+    const Eigen::Map<const Matrix<Scalar>> direction(seen.data(), classes, p.rows() / classes);
     softmax_vjp(at_points, direction);
+    column.write_back();
   });
 }
 

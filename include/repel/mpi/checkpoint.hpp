@@ -113,8 +113,9 @@ std::vector<ArrayBytes> arrays_of(State& state) {
 
 /// Fills a state from the parts of a checkpoint. Nothing is changed unless all that is needed can be read.
 template <class S, class P, class Memory>
-void load_parts(mpi::Spread<S>& sampler, const std::filesystem::path& path, mpi::State<P, Memory>& state,
-                const std::string& settings) {
+CheckpointInfo load_parts(S& sampler, const std::filesystem::path& path, mpi::State<P, Memory>& state,
+                          const std::string& settings) {
+  CheckpointInfo info;
   const Manifest manifest = read_manifest(path);
   const auto refuse = [&](const auto&... parts) {
     throw CheckpointError(concat("repel: the checkpoint ", path.string(), " ", parts...), false);
@@ -138,7 +139,8 @@ void load_parts(mpi::Spread<S>& sampler, const std::filesystem::path& path, mpi:
     if (!std::filesystem::exists(file))
       throw CheckpointError(
           concat("repel: the checkpoint ", path.string(), " is damaged: ", file.string(), " is not there"), true);
-    load_checkpoint(file, part, settings);
+    CheckpointInfo of_part = load_checkpoint(file, part, settings);
+    if (r == 0) info = std::move(of_part);
     if (part.step != manifest.step) refuse("has a part of step ", part.step, ", but must be all of ", manifest.step);
     const std::vector<ArrayBytes> source = arrays_of(part);
     for (std::size_t k = 0; k < to.size(); ++k) {
@@ -152,20 +154,22 @@ void load_parts(mpi::Spread<S>& sampler, const std::filesystem::path& path, mpi:
   }
   next.step = manifest.step;
   state = std::move(next);
+  return info;
 }
 
 }  // namespace repel::detail
 
 namespace repel::mpi {
 
-/// Writes the states of all processes: a part each, then the manifest PATH. Collective.
-template <class S, class P, class Memory>
-void save_checkpoint(Spread<S>& sampler, const std::filesystem::path& path, const State<P, Memory>& state,
-                     const std::string& settings, double bandwidth = 0) {
+/// Writes the states of all processes: a part each, then the manifest PATH. Of the notes, the first process's is read when
+/// the run is resumed. Collective.
+template <SpreadSampler S, class P, class Memory>
+void save_checkpoint(S& sampler, const std::filesystem::path& path, const State<P, Memory>& state,
+                     const std::string& settings, double bandwidth = 0, const std::string& note = {}) {
   detail::Communicator& comm = sampler.communicator();
   std::exception_ptr error;
   try {
-    repel::save_checkpoint(detail::part_path(path, state.step, comm.rank()), state, settings, bandwidth);
+    repel::save_checkpoint(detail::part_path(path, state.step, comm.rank()), state, settings, bandwidth, note);
   } catch (...) {
     error = std::current_exception();
   }
@@ -188,23 +192,25 @@ void save_checkpoint(Spread<S>& sampler, const std::filesystem::path& path, cons
 }
 
 /// Resumes from the last checkpoint, if there is one, whatever the number of processes that wrote it; from the one before
-/// if the last is damaged. The state is one made by init(), in any division of as many particles. Returns the file, or an
-/// empty path. Collective.
-template <class S, class P, class Memory>
-std::filesystem::path resume_checkpoint(Spread<S>& sampler, const std::filesystem::path& path, State<P, Memory>& state,
-                                        const std::string& settings) {
+/// if the last is damaged. The state is one made by init(), in any division of as many particles. All processes return the
+/// same file and note; why a damaged one was passed over is known to those who have met the damage. Collective.
+template <SpreadSampler S, class P, class Memory>
+Resumed resume_checkpoint(S& sampler, const std::filesystem::path& path, State<P, Memory>& state,
+                          const std::string& settings) {
   detail::Communicator& comm = sampler.communicator();
   const auto previous = previous_checkpoint(path);
+  Resumed resumed;
   for (const auto& file : {path, previous}) {
     std::exception_ptr error;
     bool damaged = false;
     auto loaded = state;
     const bool there = std::filesystem::exists(file);
     try {
-      if (there) detail::load_parts(sampler, file, loaded, settings);
+      if (there) resumed.info = detail::load_parts(sampler, file, loaded, settings);
     } catch (const FileError& problem) {
       damaged = file == path && problem.damaged && std::filesystem::exists(previous);
       if (!damaged) error = std::current_exception();
+      resumed.refused = problem.what();
     } catch (...) {
       error = std::current_exception();
     }
@@ -216,7 +222,8 @@ std::filesystem::path resume_checkpoint(Spread<S>& sampler, const std::filesyste
     }
     if (!any || next) continue;  // not there, or one process has found damage: all take the one before
     state = std::move(loaded);
-    return file;
+    resumed.from = file;
+    return resumed;
   }
   return {};
 }
@@ -227,12 +234,18 @@ std::filesystem::path resume_checkpoint(Spread<S>& sampler, const std::filesyste
 ///   repel::mpi::Checkpoints checkpoints(sampler, "run.ckpt", settings, /*seconds=*/60);
 ///   repel::mpi::resume_checkpoint(sampler, "run.ckpt", state, settings);
 ///   repel::run(sampler, state, 50000 - state.step, checkpoints);
-template <class S>
+template <SpreadSampler S>
 class Checkpoints {
  public:
-  Checkpoints(Spread<S>& sampler, std::filesystem::path path, std::string settings, double seconds = 60)
+  Checkpoints(S& sampler, std::filesystem::path path, std::string settings, double seconds = 60)
       : sampler_(&sampler), path_(std::move(path)), settings_(std::move(settings)), seconds_(seconds) {
     if (!(seconds >= 0)) detail::fail("mpi::Checkpoints", "seconds is ", seconds, ", but must be at least 0");
+  }
+
+  /// `note` is called for each checkpoint, and what it returns in the first process is stored there for the caller.
+  Checkpoints& with_note(std::function<std::string()> note) {
+    note_ = std::move(note);
+    return *this;
   }
 
   template <class State>
@@ -271,16 +284,18 @@ class Checkpoints {
 
   template <class State>
   void save(const State& state) {
-    if (state.step != saved_step_) save_checkpoint(*sampler_, path_, state, settings_, bandwidth_);
+    if (state.step != saved_step_)
+      save_checkpoint(*sampler_, path_, state, settings_, bandwidth_, note_ ? note_() : "");
     saved_step_ = state.step;
     last_ = Clock::now();
     last_error_.clear();
   }
 
-  Spread<S>* sampler_;
+  S* sampler_;
   std::filesystem::path path_;
   std::string settings_, last_error_;
   double seconds_, bandwidth_ = 0;
+  std::function<std::string()> note_;
   std::function<void()> save_now_;
   Index saved_step_ = 0;
   Clock::time_point last_{};

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -243,6 +244,20 @@ class Communicator {
   std::vector<Index> ones_;
   std::vector<Notice> notices_;
 };
+
+}  // namespace repel::detail
+
+namespace repel::mpi {
+
+/// A sampler of one process among several: one made by spread(), or an AnySpread.
+template <class S>
+concept SpreadSampler = requires(const S& sampler) {
+  { sampler.communicator() } -> std::same_as<detail::Communicator&>;
+};
+
+}  // namespace repel::mpi
+
+namespace repel::detail {
 
 /// The processes of a communicator as those who share a loop.
 class MpiTeam : public Team {

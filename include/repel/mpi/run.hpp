@@ -112,11 +112,11 @@ class Agreed {
 namespace repel {
 
 /// run() in several processes: observers see the particles of their own process and the same info everywhere.
-template <class S, class State, class... Observers>
-[[nodiscard]] Report run(mpi::Spread<S>& sampler, State& state, Index steps, Observers&&... observers) {
+template <mpi::SpreadSampler S, class State, class... Observers>
+[[nodiscard]] Report run(S& sampler, State& state, Index steps, Observers&&... observers) {
   detail::Communicator& comm = sampler.communicator();
   struct Stepper {
-    mpi::Spread<S>& inner;
+    S& inner;
     StepInfo step(State& now) { return inner.step(now); }
   };
   comm.forget_failure();

@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 #include <repel/core/parallel.hpp>
+#include <repel/core/seen_aligned.hpp>
 #include <repel/core/share.hpp>
 #include <repel/kernel/rbf.hpp>
 #include <repel/linalg/ridge_solver.hpp>
@@ -129,11 +130,15 @@ struct GpPrior {
     const Index outputs = at.outputs(), points = f.rows() / outputs;
     w.pairs.measure(kernel, at.inputs());
     w.solver.factorise("GpPrior", w.pairs.values(), jitter, "jitter", "points");
+    bool spread = false;
+    if constexpr (requires { at.share(); }) spread = at.share().total > 0;
     w.score.resize(f.rows(), f.cols());
     detail::parallel_for(f.cols(), static_cast<double>(f.rows() * points), [&](Index j) {
       w.score.col(j) = (static_cast<Scalar>(mean) - f.col(j).array()) * static_cast<Scalar>(1 / variance);
-      Eigen::Map<Matrix<Scalar>> values(w.score.col(j).data(), outputs, points);
+      const detail::SeenAligned<Scalar> column(spread, 0, w.score.col(j).data(), f.rows());
+      Eigen::Map<Matrix<Scalar>> values(column.data(), outputs, points);
       w.solver.solve_from_the_right(values);
+      column.write_back();
     });
     g += w.score;
   }
