@@ -74,7 +74,8 @@ Evaluation evaluate(const Problem& problem, const std::string& method, std::uint
   const auto on_test = predict(f);
   const Matrix<float>& p = on_test.probabilities;
   e.accuracy = 100 * metrics::accuracy(p, labels);
-  e.nll = metrics::nll_of_logits(f, kClasses, labels);
+  e.log_score = metrics::log_scores_of_logits(f, kClasses, labels);
+  e.nll = -e.log_score.mean();
   e.nll_of_mean_probability = metrics::nll_of_mean_probability(p, labels);
   e.brier = metrics::brier(p, labels);
   e.reliability = metrics::reliability(p, labels);
@@ -95,6 +96,8 @@ Evaluation evaluate(const Problem& problem, const std::string& method, std::uint
     o.by_disagreement = metrics::ood_detection(e.disagreement, o.disagreement);
     o.by_disagreement_of_text =
         metrics::ood_detection(text_disagreement, metrics::disagreement(on_ood.members, kClasses, of_text));
+    o.entropy_shares = metrics::auroc_shares(e.entropy, o.entropy);
+    o.disagreement_shares = metrics::auroc_shares(e.disagreement, o.disagreement);
     o.votes = votes(on_ood);
     e.ood.push_back(std::move(o));
   }

@@ -23,6 +23,7 @@ struct OodEvaluation {
   Eigen::VectorXd entropy, disagreement;
   repel::metrics::OodDetection by_entropy, by_disagreement;
   repel::metrics::OodDetection by_disagreement_of_text;  ///< with the appendix' formula instead of the authors' code's
+  repel::metrics::AurocShares entropy_shares, disagreement_shares;
   Votes votes;
 };
 
@@ -37,7 +38,8 @@ struct Evaluation {
   repel::metrics::Reliability reliability;
   Eigen::VectorXd entropy, disagreement;  ///< on the test set; entropies from 0 to 1
   std::vector<OodEvaluation> ood;
-  Eigen::VectorXd right;  ///< 1 where the test picture's class is the most probable one, 0 elsewhere
+  Eigen::VectorXd log_score;  ///< log p̄(y) of each test picture
+  Eigen::VectorXd right;      ///< 1 where the test picture's class is the most probable one, 0 elsewhere
   Votes votes;
   double temperature = std::numeric_limits<double>::quiet_NaN();          ///< T, in weight space
   double human_cross_entropy = std::numeric_limits<double>::quiet_NaN();  ///< −mean Σ h log p̄, h people's distribution
@@ -49,9 +51,12 @@ Evaluation evaluate(const Problem& problem, const std::string& method, std::uint
                     const Data& data);
 
 /// table.csv (a row per method and seed) and table.md (a row per method, in the paper's order of columns: mean and,
-/// from two seeds on, standard error; last, how much more accurate it is than the first method on the same pictures).
-/// Returns the text of table.md.
+/// from two seeds on, standard error; then differences()). Returns the text of table.md.
 std::string write_tables(const std::filesystem::path& out, const std::vector<Evaluation>& all);
+
+/// Tables of the methods' differences from the first one, and from SVGD, on the same pictures: with the standard error
+/// over the pictures and, from two seeds on, in brackets, over the seeds.
+std::string differences(const std::vector<Evaluation>& all);
 
 /// ROC curves, reliability diagrams, histograms, pictures with the members' votes, and what the temperature of
 /// calibrated methods does, if there are several.

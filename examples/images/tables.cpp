@@ -30,17 +30,6 @@ struct Column {
   std::function<double(const Evaluation&)> value;
 };
 
-/// How much more accurate, in percent, some rows are than others on the same pictures, with the standard error of that
-/// over the pictures: much smaller than those of the two accuracies, since the same pictures are hard for both.
-std::string accuracy_gain(const std::vector<const Evaluation*>& rows, const std::vector<const Evaluation*>& than) {
-  Eigen::VectorXd gain = Eigen::VectorXd::Zero(rows.front()->right.size());
-  for (const Evaluation* e : rows) gain += e->right * (100 / static_cast<double>(rows.size()));
-  for (const Evaluation* e : than) gain -= e->right * (100 / static_cast<double>(than.size()));
-  const auto n = static_cast<double>(gain.size());
-  const double mean = gain.mean(), square = (gain.array() - mean).square().sum();
-  return example::fixed(mean, 2) + " ± " + example::fixed(std::sqrt(square / (n - 1) / n), 2);
-}
-
 /// The first seven are the paper's, in its order.
 std::vector<Column> columns_of(const Evaluation& any) {
   using E = const Evaluation&;
@@ -101,22 +90,18 @@ std::string write_tables(const std::filesystem::path& out, const std::vector<Eva
   md << "| method | seeds | steps |";
   for (const Column& c : columns) csv << ',' << c.name, md << ' ' << c.name << " |";
   csv << ",weights,seconds\n";
-  md << " seconds | above " << all.front().method << " |\n| --- | --- | --- |";
-  for (std::size_t k = 0; k < columns.size() + 2; ++k) md << " --- |";
+  md << " seconds |\n| --- | --- | --- |";
+  for (std::size_t k = 0; k < columns.size() + 1; ++k) md << " --- |";
   md << '\n';
   for (const Evaluation& e : all) {
     csv << e.method << ',' << e.seed << ',' << e.steps;
     for (const Column& c : columns) csv << ',' << number(c.value(e), 6, "");
     csv << ',' << hexadecimal(e.weights) << ',' << example::fixed(e.seconds, 6) << '\n';
   }
-  const auto rows_of = [&](const std::string& method) {
+  for (const std::string& method : methods_of(all)) {
     std::vector<const Evaluation*> rows;
     for (const Evaluation& e : all)
       if (e.method == method) rows.push_back(&e);
-    return rows;
-  };
-  for (const std::string& method : methods_of(all)) {
-    const std::vector<const Evaluation*> rows = rows_of(method);
     md << "| " << method << " | " << rows.size() << " | " << rows.front()->steps << " |";
     const auto cell = [&](const auto& value, int digits) {
       std::vector<double> values;
@@ -125,8 +110,9 @@ std::string write_tables(const std::filesystem::path& out, const std::vector<Eva
     };
     for (const Column& c : columns) cell(c.value, c.digits);
     cell([](const Evaluation& e) { return e.seconds; }, 0);
-    md << ' ' << accuracy_gain(rows, rows_of(all.front().method)) << " |\n";
+    md << '\n';
   }
+  md << differences(all);
   example::write_file(out / "table.csv", csv.str());
   example::write_file(out / "summary.csv", csv.str());  // as every example has it
   example::write_file(out / "table.md", md.str());

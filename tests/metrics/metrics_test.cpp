@@ -99,6 +99,8 @@ TEST_CASE("the NLL from logits is that of the probabilities, and finite beyond t
       for (Index c = 0; c < classes; ++c) p(c, i) += std::exp(logits(i * classes + c, m)) / sum / 4;
     }
   CHECK(metrics::nll_of_logits(logits, classes, labels) == Approx(metrics::nll(p, labels)).epsilon(1e-13));
+  const VectorXd scores = metrics::log_scores_of_logits(logits, classes, labels);
+  for (Index i = 0; i < labels.size(); ++i) CHECK(scores(i) == Approx(std::log(p(labels(i), i))).epsilon(1e-13));
   CHECK(metrics::nll_of_logits(logits.cast<float>(), classes, labels) == Approx(metrics::nll(p, labels)).epsilon(1e-5));
 
   // Two members, one point, the label 1000 and 2000 behind: the mean of e^−1000 and e^−2000.
@@ -195,6 +197,9 @@ TEST_CASE("areas under curves are exact with ties, and do not depend on the orde
     CHECK(metrics::auroc(n, p) == Approx(pairs(n, p)).epsilon(1e-15));
     CHECK(metrics::auroc(n.reverse(), p.reverse()) == metrics::auroc(n, p));
     CHECK(metrics::aupr(n.reverse(), p.reverse()) == metrics::aupr(n, p));
+    const auto shares = metrics::auroc_shares(n, p);
+    for (Index i = 0; i < n.size(); ++i) CHECK(shares.negatives(i) == Approx(pairs(n.segment(i, 1), p)).margin(1e-15));
+    for (Index j = 0; j < p.size(); ++j) CHECK(shares.positives(j) == Approx(pairs(n, p.segment(j, 1))).margin(1e-15));
     const auto curve = metrics::roc_curve(n, p);
     CHECK(curve.front().fpr == 0);
     CHECK(curve.front().tpr == 0);
@@ -206,6 +211,7 @@ TEST_CASE("areas under curves are exact with ties, and do not depend on the orde
     CHECK(area == Approx(pairs(n, p)).epsilon(1e-12));
   }
   const VectorXd zero = VectorXd::Zero(5), one = VectorXd::Ones(3);
+  CHECK(metrics::auroc_shares(zero.cast<float>() * 0.1f, one.cast<float>() * 0.1f).positives == VectorXd::Ones(3));
   CHECK(metrics::auroc(zero, one) == 1);
   CHECK(metrics::auroc(one, zero) == 0);
   CHECK(metrics::auroc(zero, zero) == 0.5);

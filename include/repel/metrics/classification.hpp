@@ -42,28 +42,44 @@ double nll(const Eigen::MatrixBase<P>& probabilities, const Eigen::MatrixBase<Y>
                                   [](const auto& p, Index label) { return -std::log(static_cast<double>(p(label))); });
 }
 
-/// The same for an ensemble, from the members' outputs before the softmax, (classes·points)×members: −mean log of the
-/// mean over the members of p(y). Finite however sure the members are, even if a probability in float would be 0.
+namespace detail {
+
 template <class F, class Y>
-double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Eigen::MatrixBase<Y>& labels) {
-  constexpr const char* where = "metrics::nll_of_logits";
+Eigen::VectorXd log_scores(const char* where, const Eigen::MatrixBase<F>& logits, Index classes,
+                           const Eigen::MatrixBase<Y>& labels) {
   const auto& f = logits.derived().eval();
   const auto& y = labels.derived().eval();
-  detail::require_member_shape(where, "logits", f, classes);
-  detail::require_finite(where, "logits", f);
+  require_member_shape(where, "logits", f, classes);
+  require_finite(where, "logits", f);
   const Index points = f.rows() / classes;
-  detail::require_labels(where, y, points, classes);
+  require_labels(where, y, points, classes);
   using repel::detail::log_sum_exp;
-  Eigen::VectorXd log_p(f.cols());  // of the label, for each member
-  double sum = 0;
+  Eigen::VectorXd log_p(f.cols()), scores(points);  // log_p: of the label, for each member
   for (Index i = 0; i < points; ++i) {
     for (Index m = 0; m < f.cols(); ++m) {
       const Eigen::VectorXd z = f.col(m).segment(i * classes, classes).template cast<double>();
       log_p(m) = z(static_cast<Index>(y(i))) - log_sum_exp(z);
     }
-    sum += log_sum_exp(log_p) - std::log(static_cast<double>(f.cols()));
+    scores(i) = log_sum_exp(log_p) - std::log(static_cast<double>(f.cols()));
   }
-  return -sum / static_cast<double>(points);
+  return scores;
+}
+
+}  // namespace detail
+
+/// The log-likelihood of each point's label by an ensemble, from the members' outputs before the softmax,
+/// (classes·points)×members: log of the mean over the members of p(y). Finite however sure the members are, even if a
+/// probability in float would be 0.
+template <class F, class Y>
+Eigen::VectorXd log_scores_of_logits(const Eigen::MatrixBase<F>& logits, Index classes,
+                                     const Eigen::MatrixBase<Y>& labels) {
+  return detail::log_scores("metrics::log_scores_of_logits", logits, classes, labels);
+}
+
+/// The negative log-likelihood per point of an ensemble: −mean of log_scores_of_logits().
+template <class F, class Y>
+double nll_of_logits(const Eigen::MatrixBase<F>& logits, Index classes, const Eigen::MatrixBase<Y>& labels) {
+  return -detail::log_scores("metrics::nll_of_logits", logits, classes, labels).mean();
 }
 
 /// −log mean p(y): not a likelihood, always at most nll(), and forgiving of labels held impossible. The paper's table

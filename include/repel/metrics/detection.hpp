@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 // Telling two kinds of points apart by one score per point: positives should score higher. Ties are never broken, so
@@ -72,6 +73,39 @@ double auroc(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& 
     won = cut.positives;
   }
   return twice / (2 * static_cast<double>(negatives.size()) * static_cast<double>(positives.size()));
+}
+
+/// What every point adds to auroc(), the mean of either vector. From these come its standard error and, with the points
+/// of two methods subtracted, that of a difference (DeLong, DeLong & Clarke-Pearson 1988): √(var(negatives) / count of
+/// negatives + var(positives) / count of positives).
+struct AurocShares {
+  Eigen::VectorXd negatives;  ///< for each negative the fraction of positives above it, ties counting one half
+  Eigen::VectorXd positives;  ///< for each positive the fraction of negatives below it
+};
+
+/// The points' shares in auroc(), in the order of the points.
+template <class N, class P>
+AurocShares auroc_shares(const Eigen::MatrixBase<N>& negatives, const Eigen::MatrixBase<P>& positives) {
+  const auto& below = negatives.derived().eval();
+  const auto& above = positives.derived().eval();
+  const auto cuts = detail::cuts("metrics::auroc_shares", below, above);
+  const auto n = static_cast<double>(below.size()), p = static_cast<double>(above.size());
+  // The cut at a value, which is one of them, and the one before it: ties lie between the two.
+  const auto counts = [&](double value) {
+    const auto at = std::lower_bound(cuts.begin(), cuts.end(), value,
+                                     [](const detail::Cut& cut, double v) { return cut.threshold > v; });
+    return std::pair{at == cuts.begin() ? detail::Cut{value, 0, 0} : at[-1], *at};
+  };
+  AurocShares shares{Eigen::VectorXd(below.size()), Eigen::VectorXd(above.size())};
+  for (Index i = 0; i < below.size(); ++i) {
+    const auto [before, here] = counts(static_cast<double>(below.reshaped()(i)));
+    shares.negatives(i) = (before.positives + here.positives) / (2 * p);
+  }
+  for (Index j = 0; j < above.size(); ++j) {
+    const auto [before, here] = counts(static_cast<double>(above.reshaped()(j)));
+    shares.positives(j) = 1 - (before.negatives + here.negatives) / (2 * n);
+  }
+  return shares;
 }
 
 /// The area under the precision-recall curve as average precision, Σ (R_k − R_{k−1}) P_k.
