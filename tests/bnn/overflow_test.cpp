@@ -3,6 +3,7 @@
 #include <repel/bnn.hpp>
 #include <repel/linalg/softmax.hpp>
 #include <repel/predictor.hpp>
+#include <repel/repel.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,23 @@ TEST_CASE("widths whose product cannot be counted are refused", "[mlp][robustnes
       repel::Mlp::from(
           repel::Description("mlp").add("widths", std::vector<double>{9e8, 9e8, 9e8}).add("activation", "relu")),
       refused);
+}
+
+TEST_CASE("a prior under which outputs overflow is named", "[bnn][robustness]") {
+  // Ten layers, each of which multiplies by some 4: with a prior sd of 1 outputs are large, with 1e4 they are out of range.
+  const repel::Mlp network({1, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 1}, repel::Activation::relu);
+  const Eigen::RowVectorXf x = repel::normal<float>(1, 20, 1), y = x;
+  for (const double sd : {1.0, 1e4}) {
+    const repel::Bnn posterior(network, repel::GaussianLikelihood{.noise = 0.1}, repel::NormalPrior{sd}, x, y);
+    auto sampler = repel::function_space(posterior.functions(), repel::Wgd{repel::Kde{}});
+    auto state = sampler.init(repel::normal<float>(network.parameters(), 3, 2, 0.1));
+    if (sd == 1.0)
+      CHECK(sampler.step(state).finite);
+    else
+      CHECK_THROWS_WITH(sampler.step(state),
+                        contains("ImplicitPrior: a network drawn from the weight prior has an output of") &&
+                            contains("take a prior of smaller scale, or FlatPrior{}"));
+  }
 }
 
 TEMPLATE_TEST_CASE("the softmax of logits of any size", "[softmax][robustness]", float, double) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <utility>
 
 // Priors over functions, seen through their values at a set of points: log p(f) enters the driving force of function
@@ -73,6 +74,7 @@ struct ImplicitPrior {
     const Index particles = share.total > 0 ? share.total : f.cols();
     w.functions.resize(f.rows(), draws > 0 ? draws : std::max<Index>(2, particles));
     at.draw(w.functions.cols(), w.functions);
+    require_distances(w.functions);
     w.pairs.measure(detail::kernel_of(estimator), w.functions);
     if (share.total > 0) {  // one at a time: products of matrices would round as their number of columns has it
       w.one.resize(f.rows(), 1);
@@ -87,6 +89,18 @@ struct ImplicitPrior {
     w.score.resize(f.rows(), f.cols());
     detail::score_of_at(estimator, w.pairs, w.functions, w.estimator, f, w.score);
     g += w.score;
+  }
+
+ private:
+  /// A deep network's outputs under a wide prior grow with every layer, until their squares are out of range.
+  template <class Scalar>
+  static void require_distances(const Matrix<Scalar>& functions) {
+    const auto rows = static_cast<Scalar>(std::max<Index>(1, functions.rows()));
+    const Scalar most = std::sqrt(std::numeric_limits<Scalar>::max() / rows) / 2;
+    if (!(functions.array().abs() < most).all())
+      detail::fail("ImplicitPrior", "a network drawn from the weight prior has an output of ",
+                   functions.array().abs().maxCoeff(), ", but must have outputs below ", most,
+                   ": take a prior of smaller scale, or FlatPrior{}");
   }
 };
 ImplicitPrior()->ImplicitPrior<>;
