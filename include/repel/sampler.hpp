@@ -11,6 +11,7 @@
 #include <repel/linalg/virial.hpp>
 #include <repel/optim/adam.hpp>
 #include <repel/optim/anneal.hpp>
+#include <repel/optim/optimiser.hpp>
 #include <repel/rule/langevin.hpp>
 #include <repel/rule/rule.hpp>
 #include <repel/space/coordinates.hpp>
@@ -247,8 +248,8 @@ class Sampler {
     if (state.step < 0 || state.step == std::numeric_limits<Index>::max())
       detail::fail(SpacePolicy::name, "state.step is ", state.step,
                    ", but must be at least 0, and leave room for one more");
-    const auto check = [&](const auto& memory) {
-      if constexpr (requires { requires std::remove_cvref_t<decltype(memory)>::like_particles; })
+    const auto check = [&]<class Memory>(const Memory& memory) {
+      if constexpr (detail::LikeParticles<Memory>)
         detail::for_each_field(memory, [&](const auto& field) {
           detail::require_same_shape(SpacePolicy::name, "state.particles", particles, "what the optimiser remembers",
                                      field);

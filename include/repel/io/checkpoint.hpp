@@ -4,6 +4,7 @@
 #include <repel/core/types.hpp>
 #include <repel/io/atomic_file.hpp>
 #include <repel/io/checked_file.hpp>
+#include <repel/optim/optimiser.hpp>
 #include <repel/sampler.hpp>
 
 #include <cmath>
@@ -79,11 +80,10 @@ inline constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 53;
 /// Whether what the optimiser remembers is of a type that this library does not know.
 template <class State>
 consteval bool has_own_memory() {
-  if constexpr (requires(State & state) { state.memory.inner, state.memory.frame; }) return !requires(State & state) {
-      requires std::remove_cvref_t<decltype(state.memory.inner)>::like_particles;
-    };
+  if constexpr (requires(State & state) { state.memory.inner, state.memory.frame; })
+    return !LikeParticles<std::remove_cvref_t<decltype(std::declval<State&>().memory.inner)>>;
   else if constexpr (requires(State & state) { state.memory; })
-    return !requires(State & state) { requires std::remove_cvref_t<decltype(state.memory)>::like_particles; };
+    return !LikeParticles<std::remove_cvref_t<decltype(std::declval<State&>().memory)>>;
   else
     return false;
 }

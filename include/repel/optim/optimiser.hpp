@@ -55,6 +55,12 @@ void for_each_field(Memory& memory, const Body& body) {
     body(memory);
 }
 
+/// A memory whose matrices all have the particles' shape, and says so.
+template <class Memory>
+concept LikeParticles = requires {
+  requires Memory::like_particles;
+};
+
 /// The memory of an optimiser that keeps one matrix: a sum or an average of Φ².
 template <class P>
 struct SquareMemory {
