@@ -109,7 +109,9 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
     CHECK_THAT(result.report.message, contains("not to be trusted"));
     return result.report;
   };
-  verdict([](const auto& w, auto& g) { g = w; }, 3);  // the wrong sign: nothing to arrive at
+  // The wrong sign: nothing to arrive at.
+  CHECK_THAT(verdict([](const auto& w, auto& g) { g = w; }, 3).message,
+             contains("is the sign of the log density right?"));
   verdict(
       [](const auto& w, auto& g) {
         g = -w;
@@ -121,6 +123,16 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
   const auto turned = verdict(half_doubled, 2);
   CHECK_THAT(turned.message, contains("not the gradient of any log density"));
   verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
+  // A parameter that the density does not read: as it is, and as a transform too many leaves it.
+  for (const double slope : {0.0, 1.0}) {
+    const auto unread = verdict(
+        [&](const auto& w, auto& g) {
+          g = -w;
+          g.row(1).setConstant(slope);
+        },
+        3);
+    CHECK_THAT(unread.message, contains("the derivative of coordinate 1 was the same wherever it was evaluated"));
+  }
   // The plain gradient of a bounded parameter, without transform and Jacobian: Gamma(2) on x > 0, Beta(2, 2).
   const auto bounded = verdict([](const auto& w, auto& g) { g = (1 / w.array() - 1).matrix(); }, 1);
   CHECK_THAT(bounded.message, contains("which repel::constrained would keep"));
@@ -172,7 +184,7 @@ TEST_CASE("sample checks the gradient first if it is told to", "[sample]") {
     using std::log;
     return log(w(0)) - w(0);
   });
-  CHECK_THROWS_WITH(sample(log, 1, check), contains("repel::constrained keeps parameters with bounds inside them"));
+  CHECK_THROWS_WITH(sample(log, 1, check), contains("a parameter with a bound, which repel::constrained would keep"));
 }
 
 TEST_CASE("sample refuses what cannot be", "[sample]") {
@@ -182,7 +194,8 @@ TEST_CASE("sample refuses what cannot be", "[sample]") {
   CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.start = Eigen::MatrixXd::Zero(3, 9)}),
                     contains("options.start has 3 rows"));
   const auto nan = [](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), std::nan("")); };
-  CHECK_THROWS_WITH(sample(nan, 2), contains("not finite at particle 0"));
+  CHECK_THROWS_WITH(sample(nan, 2),
+                    contains("not finite at particle 0 of the start, but must be: is there a NaN in the data"));
 }
 
 TEST_CASE("sample gets by with starts where the gradient overflows", "[sample]") {
@@ -190,6 +203,10 @@ TEST_CASE("sample gets by with starts where the gradient overflows", "[sample]")
   const auto steep = [](const auto& w, auto& g) { g = (1 - (400 * w.array()).exp() - w.array()).matrix(); };
   const auto result = sample(steep, 2, SampleOptions{.particles = 20, .gradients = 20000});
   CHECK(result.particles.allFinite());
+  CHECK(result.report.without_gradient > 4);
+  CHECK(!result.report.trusted);  // such a density may as well be one with a bound
+  CHECK_THAT(result.report.message, contains("of 20 random starts had no finite gradient (has a parameter a bound"));
+  CHECK(sample(Ridge{}, 2, SampleOptions{.particles = 20, .gradients = 20000}).report.without_gradient == 0);
 }
 
 TEST_CASE("a place whose height cannot be measured is no place to send others to", "[sample]") {
@@ -252,7 +269,7 @@ TEST_CASE("a temperature that scatters too much to be told from 1 is not trusted
     report.arrived = 4;
     report.ksd_p_value = 0.5;
     report.run.last.finite = true;
-    repel::detail::judge(ledger, z, report);
+    repel::detail::judge(ledger, 4, -1, report);
     return report;
   };
   CHECK(verdict(0.9, 1.1).trusted);

@@ -89,7 +89,8 @@ inline const char* describe(Fault fault) {
     case Fault::particles:
       return "has coordinates or outputs that are not finite, or too large to square";
     case Fault::gradient:
-      return "has a gradient of the log posterior that is not finite, or too large to square";
+      return "has a gradient of the log posterior that is not finite, or too large to square (has a parameter a bound, "
+             "which repel::constrained would keep, or is there a NaN in the data?)";
     case Fault::direction:
       return "has a direction that is not finite, or too large to square";
     case Fault::none:

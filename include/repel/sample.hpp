@@ -62,6 +62,7 @@ struct SampleReport {
   double temperature = 0;        ///< T over the last quarter of the run, before corrections: 1 for a sample
   Eigen::VectorXd temperatures;  ///< and of each whitened coordinate (space/coordinates.hpp)
   double ksd_p_value = 0;        ///< of the particles returned (diagnostics/ksd.hpp), in whitened coordinates
+  Index without_gradient = 0;    ///< random starts with no finite gradient, halved until there was one
   Index arrived = 0;             ///< particles that found a flat place from their start
   Index strays = 0;              ///< that were found where the posterior has no mass, and moved
   Index late_strays = 0;         ///< of these, in the middle of the run
@@ -116,25 +117,43 @@ struct StagedSampler {
   }
 };
 
-/// Draws from N(0, 1); those whose gradient is not finite are halved until it is.
+/// Draws from N(0, 1); those whose gradient is not finite are halved until it is. Returns how many these are.
 template <class Target>
-void start_at_random(CountedTarget<Target>& target, std::uint64_t seed, Matrix<double>& x, Matrix<double>& s) {
+Index start_at_random(CountedTarget<Target>& target, std::uint64_t seed, Matrix<double>& x, Matrix<double>& s) {
   for (Index j = 0; j < x.cols(); ++j) {
     Random random(stream_seed(seed, 1, static_cast<std::uint64_t>(j)));
     for (Index k = 0; k < x.rows(); ++k) x(k, j) = random.normal();
   }
+  Index halved = 0;
   for (int round = 0; round < 40; ++round) {
     target(x, s);
-    if (all_usable(s)) return;
+    if (all_usable(s)) break;
     for (Index j = 0; j < x.cols(); ++j)
-      if (!all_usable(s.col(j))) x.col(j) /= 2;
+      if (!all_usable(s.col(j))) {
+        x.col(j) /= 2;
+        if (round == 0) ++halved;
+      }
   }
+  return halved;
 }
 
-/// What speaks against the sample, and the whole verdict.
+/// The first coordinate that has the same derivative everywhere, as one that the density does not read; −1 if there is
+/// none. `first` are the derivatives of one particle.
 template <class Scalar>
-void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& report) {
-  const Index d = ledger.dim(), n = x.cols();
+Index constant_derivative(const Vector<Scalar>& first, const Matrix<Scalar>& s) {
+  for (Index k = 0; k < s.rows(); ++k)
+    if ((s.row(k).array() == first(k)).all()) return k;
+  return -1;
+}
+
+inline std::string particles_were(Index count) {
+  return concat(count, count == 1 ? " particle was" : " particles were");
+}
+
+/// What speaks against the sample of n particles, and the whole verdict. `constant`: see constant_derivative().
+template <class Scalar>
+void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& report) {
+  const Index d = ledger.dim();
   std::string against;
   const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : "; ").append(what); };
   if (report.run.stop == Report::Stop::by_observer) object("it was stopped early");
@@ -179,8 +198,18 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
   }
   if (2 * report.arrived < n)
     object(concat("only ", report.arrived, " of ", n,
-                  " particles found a place where the density is flat on its own scale"));
-  if (20 * report.late_strays > n) object(concat(report.late_strays, " particles strayed in the middle of the run"));
+                  " particles found a place where the density is flat on its own scale",
+                  report.arrived == 0 ? " (is the sign of the log density right?)" : ""));
+  if (20 * report.late_strays > n)
+    object(concat(particles_were(report.late_strays), " found without mass in the middle of the run"));
+  if (5 * report.without_gradient > n)
+    object(
+        concat(report.without_gradient, " of ", n,
+               " random starts had no finite gradient (has a parameter a bound, which repel::constrained would keep, "
+               "or is there a NaN in the data?)"));
+  if (constant >= 0)
+    object(concat("the derivative of coordinate ", constant,
+                  " was the same wherever it was evaluated (does the log density read it?)"));
   if (!(report.ksd_p_value >= 0.001))
     object(concat("the kernelised Stein discrepancy rejects it (p = ", rounded(report.ksd_p_value), ")"));
   report.trusted = against.empty();
@@ -193,7 +222,7 @@ void judge(const Ledger<Scalar>& ledger, const Matrix<Scalar>& x, SampleReport& 
                    "; more gradients, more particles, a start closer by or another parametrisation may help, and "
                    "docs/calibration.md says what the figures mean");
   if (report.strays > 0)
-    report.message.append(concat("; ", report.strays, " particles were moved from places without mass"));
+    report.message.append(concat("; ", particles_were(report.strays), " moved from places without mass"));
 }
 
 }  // namespace detail
@@ -206,7 +235,7 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
       repel::Target<std::remove_reference_t<Target>, Mat>,
       "repel::sample: the target must be callable as target(w, g), where w is a d x n matrix of particles "
       "(const, double) and g the d x n matrix that receives the gradient of the log posterior; for a function "
-      "of a single particle use repel::per_particle(f)");
+      "of a single particle use repel::per_particle(f), for a log density alone repel::differentiated(f)");
   if (dim < 1) detail::fail("sample", "dim is ", dim, ", but must be at least 1");
   if (options.start) {
     detail::require_points("sample", "options.start", *options.start);
@@ -231,13 +260,15 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
     x = *options.start;
     target(x, s);
   } else {
-    detail::start_at_random(target, options.seed, x, s);
+    report.without_gradient = detail::start_at_random(target, options.seed, x, s);
   }
   if (!detail::all_usable(s))
     detail::fail("sample", "the gradient of the log posterior is not finite at particle ",
                  detail::first_unusable_column(s),
-                 " of the start, but must be; options.start can give a better one, and repel::constrained keeps "
-                 "parameters with bounds inside them");
+                 " of the start, but must be: is there a NaN in the data, or a parameter with a bound, which "
+                 "repel::constrained would keep? options.start can give another start");
+  const Vector<double> derivatives = s.col(0);
+  Index constant = detail::constant_derivative(derivatives, s);
   if (options.check_gradient) {
     const GradientCheck check = check_gradient(reference, x.leftCols(std::min<Index>(3, n)));
     if (!check.passed) detail::fail("sample", check.message);
@@ -285,7 +316,8 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
   }
   moved = state.particles;
   if (look()) report.ksd_p_value = diagnostics::ksd_test(z, pulled, diagnostics::KsdTest{.seed = options.seed}).p_value;
-  detail::judge(ledger, state.particles, report);
+  if (constant >= 0) constant = detail::constant_derivative(derivatives, s);
+  detail::judge(ledger, n, constant, report);
   report.gradients = target.count();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   out.particles = std::move(state.particles);

@@ -100,6 +100,20 @@ TEMPLATE_TEST_CASE("planted mistakes are found and named", "[check_gradient]", f
   }
 }
 
+TEST_CASE("a parameter that the density does not read is named", "[check_gradient]") {
+  const auto density = repel::differentiated([]<class T>(const repel::Vector<T>& x) -> T {
+    using std::log;
+    return log(x(0)) - x(0);
+  });
+  const auto message = [](const auto& model) { return repel::check_gradient(model, model.initial(3, 1)).message; };
+  CHECK_THAT(message(repel::constrained(density, repel::positive(2))),
+             Catch::Matchers::Contains(
+                 "; the derivative of coordinate 1 is 1 at every point (does the log density read it?)"));
+  CHECK_THAT(message(repel::constrained(density, repel::positive(), repel::real(2))),
+             Catch::Matchers::Contains("; the derivative of coordinate 1 is 0 at every point"));
+  CHECK(message(repel::constrained(density, repel::positive())) == "the gradient fits the log density");
+}
+
 TEST_CASE("gradients are checked at small scales and near the edge of a support", "[check_gradient]") {
   // Gamma(3) in a coordinate of scale 1e-4, far closer to 0 than the first step of the differences.
   const auto log_density = []<class T>(const Vector<T>& w) -> T {

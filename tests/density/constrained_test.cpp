@@ -168,6 +168,11 @@ TEST_CASE("what is out of bounds or does not add up is refused", "[constrained]"
   auto state = sampler.init(repel::normal(4, 10, 1));
   CHECK_THROWS_WITH(sampler.step(state),
                     Contains("z has 4 rows, but must have 3, what the transforms add up to: 2 + 1"));
+  const auto density = []<class T>(const repel::Vector<T>& x) -> T { return -x.squaredNorm(); };
+  CHECK_THROWS_WITH(repel::constrained(repel::differentiated(density, 4), repel::real(2), repel::positive()),
+                    Contains("constrained: the target has 4 parameters, but the transforms add up to 3: 2 + 1"));
+  CHECK(repel::constrained(repel::differentiated(density, 3), repel::real(2), repel::positive()).dim() == 3);
+  CHECK(repel::constrained(repel::differentiated(density), repel::real(2), repel::positive()).dim() == 3);
   auto wrong = repel::weight_space(repel::constrained([](const auto&, auto& g) { g.resize(1, 1); }, repel::positive(2)),
                                    repel::Svgd{});
   auto second = wrong.init(repel::normal(2, 10, 1));

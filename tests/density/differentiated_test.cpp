@@ -52,6 +52,12 @@ TEST_CASE("functions for densities against the standard library's", "[differenti
     CHECK(repel::log1p_exp(x) == Approx(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))).margin(1e-15));
   CHECK(repel::log_sum_exp(Eigen::VectorXd(Eigen::Vector3d(1000, 999, -1000))) ==
         Approx(1000 + std::log1p(std::exp(-1.0))));
+  for (const double exponent : {-2.5, 0.0, 0.3, 4.0})
+    CHECK(repel::pow(1.7, exponent) == Approx(std::pow(1.7, exponent)).epsilon(1e-14));
+  const repel::Dual power = repel::pow(repel::Dual(1.7, 8, 0), repel::Dual(2.5, 8, 1));
+  CHECK(power.derivatives()(0) == Approx(2.5 * std::pow(1.7, 1.5)));
+  CHECK(power.derivatives()(1) == Approx(std::pow(1.7, 2.5) * std::log(1.7)));
+  CHECK(repel::pow(repel::Dual(1.7, 8, 0), 3).derivatives()(0) == Approx(3 * 1.7 * 1.7));
   // The derivative at the kinks of |x|, of which these functions are made: the logistic function and a softmax.
   const repel::Dual zero(0.0, 8, 0);
   CHECK(repel::Dual(repel::log1p_exp(zero)).derivatives()(0) == 0.5);
@@ -132,6 +138,36 @@ struct Batches {
 };
 
 }  // namespace
+
+/// Reads three parameters, and says so.
+struct Three {
+  repel::Index dim() const { return 3; }
+  template <class T>
+  T operator()(const Vector<T>& w) const {
+    return -0.5 * (w(0) * w(0) + w(1) * w(1) + w(2) * w(2));
+  }
+};
+
+TEST_CASE("a density that says how many parameters it reads gets as many", "[differentiated]") {
+  using Catch::Matchers::Contains;
+  auto target = repel::differentiated(Three{});
+  CHECK(target.dim() == 3);
+  Eigen::MatrixXd g;
+  Eigen::VectorXd values;
+  target(repel::normal(3, 5, 1), g);
+  CHECK(g.rows() == 3);
+  for (const int rows : {2, 4}) {
+    const Eigen::MatrixXd w = repel::normal(rows, 5, 1);
+    CHECK_THROWS_WITH(target(w, g), Contains("rows, but must have 3, the log density's dim"));
+    CHECK_THROWS_WITH(target.log_density(w, values), Contains("must have 3"));
+    CHECK_THROWS_WITH(target.value_and_gradient(w, g, values), Contains("must have 3"));
+  }
+  CHECK_THROWS_WITH(repel::sample(target, 2), Contains("w has 2 rows, but must have 3"));
+  const auto lambda = []<class T>(const Vector<T>& w) -> T { return -w.squaredNorm(); };
+  CHECK(repel::differentiated(lambda).dim() == 0);
+  CHECK(repel::differentiated(lambda, 2).dim() == 2);
+  CHECK_THROWS_WITH(repel::differentiated(lambda, 0), Contains("dim is 0, but must be at least 1"));
+}
 
 TEST_CASE("a density that draws minibatches hears of every step", "[differentiated]") {
   auto sampler =

@@ -187,11 +187,22 @@ GradientCheck check_by_symmetry(Target& target, const P& w) {
   return out;
 }
 
+/// What to add to a verdict: the first coordinate whose derivative is the same at all points.
+template <class P>
+std::string constant_coordinate(const P& w, const P& g) {
+  for (Index k = 0; k < w.rows(); ++k)
+    if ((w.row(k).array() != w(k, 0)).any() && (g.row(k).array() == g(k, 0)).all())
+      return concat("; the derivative of coordinate ", k, " is ", g(k, 0),
+                    " at every point (does the log density read it?)");
+  return {};
+}
+
 }  // namespace detail
 
 /// Compares ∇ log p, as the target writes it for the columns of w, with its log density by finite differences of the
 /// best step; where the target has no log_density(w, values), looks whether its Jacobian is symmetric, as every
-/// gradient's is. Takes 32 evaluations for every number. Give it a few ordinary points, not all zero.
+/// gradient's is. The message also names a coordinate whose derivative is the same at all points. Takes 32 evaluations
+/// for every number. Give it a few ordinary points, not all zero.
 template <class Target, class Derived>
 GradientCheck check_gradient(Target&& target, const Eigen::MatrixBase<Derived>& w) {
   using P = Matrix<typename Derived::Scalar>;
@@ -204,10 +215,13 @@ GradientCheck check_gradient(Target&& target, const Eigen::MatrixBase<Derived>& 
   detail::require_same_shape("check_gradient", "the gradient written by the target", g, "w", points);
   detail::require_usable("check_gradient", "the gradient", g);
   Vector<double> values;
+  GradientCheck out;
   if constexpr (requires { target.log_density(points, values); })
-    return detail::check_by_density(target, points, g);
+    out = detail::check_by_density(target, points, g);
   else
-    return detail::check_by_symmetry(target, points);
+    out = detail::check_by_symmetry(target, points);
+  out.message += detail::constant_coordinate(points, g);
+  return out;
 }
 
 }  // namespace repel

@@ -58,6 +58,11 @@ void pull_back(const T& transform, const Scalar* z, const Scalar* x, const Scala
 template <class Target, class... Transforms>
 class Constrained {
  public:
+  static_assert(
+      requires(Target & t, const Matrix<double>& x, Matrix<double>& s) { t(x, s); } ||
+          requires(Target & t, const Matrix<float>& x, Matrix<float>& s) { t(x, s); },
+      "repel::constrained: the first argument must be a target, callable as target(x, g); for a log density "
+      "alone write repel::constrained(repel::differentiated(log_density), ...)");
   static_assert(sizeof...(Transforms) > 0, "repel::constrained: at least one transform is needed, such as real(3)");
   static_assert(
       (Transform<Transforms> && ...),
@@ -71,6 +76,12 @@ class Constrained {
       free_dim_ += t.free_dim();
       dim_ += t.dim();
     });
+    if constexpr (requires { static_cast<Index>(target_.dim()); }) {
+      const auto wanted = static_cast<Index>(target_.dim());
+      if (wanted > 0 && wanted != dim_)
+        detail::fail("constrained", "the target has ", wanted, " parameters, but the transforms add up to ", dim_, ": ",
+                     parts([](const auto& t) { return t.dim(); }));
+    }
   }
 
   Index dim() const { return free_dim_; }         ///< of z: what a sampler needs
@@ -171,12 +182,16 @@ class Constrained {
   /// `size` is the number that a transform has in the matrix in question.
   template <class Size>
   void require_rows(const char* where, const char* name, Index rows, Index wanted, const Size& size) const {
-    if (rows == wanted) return;
-    std::string parts;
-    each(
-        [&](const auto& t, Index, Index) { parts.append(parts.empty() ? "" : " + ").append(std::to_string(size(t))); });
-    detail::fail(where, name, " has ", rows, " rows, but must have ", wanted,
-                 ", what the transforms add up to: ", parts);
+    if (rows != wanted)
+      detail::fail(where, name, " has ", rows, " rows, but must have ", wanted,
+                   ", what the transforms add up to: ", parts(size));
+  }
+  /// As in 2 + 1.
+  template <class Size>
+  std::string parts(const Size& size) const {
+    std::string out;
+    each([&](const auto& t, Index, Index) { out.append(out.empty() ? "" : " + ").append(std::to_string(size(t))); });
+    return out;
   }
   static void require_values(const Vector<double>& values, Index columns) {
     if (values.size() != columns)

@@ -31,6 +31,9 @@ using Dual = Eigen::AutoDiffScalar<Eigen::Matrix<double, 8, 1>>;
 /// from w: an auto may be an expression that refers to what is gone. Functions are found without std::, as in
 /// `using std::exp;`; functions.hpp has a few that Eigen's AutoDiff lacks.
 ///
+/// A density cannot be asked how many parameters it reads, and one that reads beyond its argument has no defined result.
+/// So say it, by a member dim() or as differentiated(log_density, dim): every other number throws.
+///
 /// A gradient costs about ⌈d/8⌉ evaluations of the density, each some three times as long as in double: the best choice
 /// up to some fifty parameters. Beyond, a tape (repel/adolc.hpp) or a gradient by hand is faster; docs/densities.md has
 /// figures. Everything is computed in double, whatever the particles are. Particles run in parallel, so the density must
@@ -44,15 +47,21 @@ class Differentiated {
           std::invocable<const LogDensity&, const Vector<Dual>&>,
       "repel::differentiated: the log density must be callable with a column of double and with one of "
       "repel::Dual, as a template: template <class T> T operator()(const Eigen::Matrix<T, Eigen::Dynamic, 1>& "
-      "w) const");
+      "w) const; functions of it are called without std::, after `using std::log;`");
 
   static_assert(std::same_as<std::remove_cvref_t<std::invoke_result_t<const LogDensity&, const Vector<Dual>&>>, Dual>,
                 "repel::differentiated: the log density must be a template that returns T, the scalar of its argument, "
                 "and not an expression of it, which would refer to variables that are gone: give a lambda its return "
                 "type, [&]<class T>(const repel::Vector<T>& w) -> T");
 
-  /// Made by differentiated().
-  explicit Differentiated(LogDensity log_density) : log_density_(std::forward<LogDensity>(log_density)) {}
+  /// Made by differentiated(). dim 0: it is not known.
+  explicit Differentiated(LogDensity log_density, Index dim = 0)
+      : log_density_(std::forward<LogDensity>(log_density)), dim_(dim) {
+    if constexpr (requires(const LogDensity& f) { static_cast<Index>(f.dim()); })
+      if (dim_ == 0) dim_ = static_cast<Index>(log_density_.dim());
+  }
+
+  Index dim() const { return dim_; }  ///< parameters that the density reads; 0 if it has not said so
 
   void begin_step(Index step) requires requires(LogDensity& f) { f.begin_step(step); }
   { log_density_.begin_step(step); }
@@ -66,6 +75,7 @@ class Differentiated {
   /// log p of every column of w.
   template <class W>
   void log_density(const W& w, Vector<double>& values) const {
+    require_dim(w.rows());
     values.resize(w.cols());
     detail::parallel_for(w.cols(), kWork * static_cast<double>(w.rows()), [&](Index j) {
       thread_local Vector<double> x;
@@ -90,6 +100,7 @@ class Differentiated {
   void differentiate(const W& w, G& g, const Keep& keep) const {
     using Scalar = typename G::Scalar;
     const Index d = w.rows();
+    require_dim(d);
     g.resize(d, w.cols());
     detail::parallel_for(w.cols(), 3 * kWork * static_cast<double>(d), [&](Index j) {
       thread_local Vector<Dual> x;
@@ -116,13 +127,25 @@ class Differentiated {
     });
   }
 
+  void require_dim(Index rows) const {
+    if (dim_ > 0 && rows != dim_)
+      detail::fail("differentiated", "w has ", rows, " rows, but must have ", dim_, ", the log density's dim");
+  }
+
   LogDensity log_density_;
+  Index dim_;
 };
 
 /// std::ref(log_density) is kept by reference.
 template <class LogDensity>
 Differentiated<std::unwrap_ref_decay_t<LogDensity>> differentiated(LogDensity&& log_density) {
   return Differentiated<std::unwrap_ref_decay_t<LogDensity>>(std::forward<LogDensity>(log_density));
+}
+/// The same; `dim` is the number of parameters that the density reads.
+template <class LogDensity>
+Differentiated<std::unwrap_ref_decay_t<LogDensity>> differentiated(LogDensity&& log_density, Index dim) {
+  if (dim < 1) detail::fail("differentiated", "dim is ", dim, ", but must be at least 1");
+  return Differentiated<std::unwrap_ref_decay_t<LogDensity>>(std::forward<LogDensity>(log_density), dim);
 }
 
 }  // namespace repel

@@ -3,6 +3,7 @@
 #include <repel/core/types.hpp>
 
 #include <cmath>
+#include <type_traits>
 
 // Functions that log densities need and that automatic differentiation's scalars often lack. They work on double and on
 // every scalar with +, −, ·, /, abs, exp and log, and have no branches, which a tape could not follow.
@@ -15,6 +16,13 @@ T log1p_exp(const T& x) {
   using std::abs, std::exp, std::log;
   const T size = abs(x), decay = exp(-size);
   return 0.5 * (x + size) + log(1 + decay);
+}
+
+/// aᵇ, a > 0: for an exponent that is a parameter, which Eigen's AutoDiff lacks.
+template <class T>
+T pow(const T& a, const std::type_identity_t<T>& b) {
+  using std::exp, std::log;
+  return exp(b * log(a));
 }
 
 /// log Σ_i exp(v_i)

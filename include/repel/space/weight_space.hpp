@@ -51,7 +51,8 @@ class WeightSpace {
     static_assert(Target<UserTarget, P>,
                   "repel::weight_space: the target must be callable as target(w, g), where w is the d x n matrix of "
                   "particles (const) and g the d x n matrix that receives the gradient of the log posterior; for a "
-                  "function of a single particle use repel::per_particle(f)");
+                  "function of a single particle use repel::per_particle(f), for a log density alone "
+                  "repel::differentiated(f)");
   }
 
   template <class P>
