@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The navigation. Documents that are not listed still get a page, under "More".
 NAVIGATION = [
     ("Start", ["docs/getting-started.md", "docs/choosing.md", "docs/gallery.md"]),
-    ("Guides", ["docs/densities.md", "docs/calibration.md", "docs/diagnostics.md", "docs/networks.md", "docs/function-space.md",
+    ("Guides", ["docs/densities.md", "docs/chains.md", "docs/calibration.md", "docs/diagnostics.md", "docs/networks.md", "docs/function-space.md",
                 "docs/torch.md", "docs/long-runs.md", "docs/threads.md", "docs/distributed.md"]),
     ("Reference", ["docs/policies.md", "docs/extending.md", "docs/compile-time.md", "docs/packages.md",
                    "docs/benchmarking.md", "docs/platforms.md"]),
@@ -216,7 +216,7 @@ def layout():
     (out / "layout.xml").write_text(re.sub(r"<navindex>.*</navindex>", lambda _: navigation, default, flags=re.S))
 
 
-SHORT = {"docs/choosing.md": "Which method?", "docs/policies.md": "Policies", "docs/threads.md": "Threads and memory",
+SHORT = {"docs/choosing.md": "Which method?", "docs/chains.md": "NUTS and HMC", "docs/policies.md": "Policies", "docs/threads.md": "Threads and memory",
          "docs/calibration.md": "Calibration and temperature", "docs/densities.md": "Densities and constraints",
          "docs/networks.md": "Networks", "examples/README.md": "Examples in detail",
          "examples/fashion_mnist/README.md": "FashionMNIST", "examples/cifar10/README.md": "CIFAR-10",

@@ -9,6 +9,20 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
+if(HOW STREQUAL "getting-started") # the project of docs/getting-started.md, as it stands there
+  file(READ ${SOURCE}/docs/getting-started.md document)
+  if(NOT document MATCHES "```cmake\n(cmake_minimum_required[^`]*)```")
+    message(FATAL_ERROR "docs/getting-started.md has no CMakeLists.txt")
+  endif()
+  file(WRITE ${WORK}/CMakeLists.txt "${CMAKE_MATCH_1}")
+  file(CREATE_LINK ${SOURCE} ${WORK}/repel SYMBOLIC)
+  file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${WORK}/program.cpp)
+  run(${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER})
+  run(${CMAKE_COMMAND} --build ${WORK}/build)
+  run(${WORK}/build/program)
+  return()
+endif()
+
 set(main ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
 if(PROGRAM STREQUAL "benchmark" AND HOW STREQUAL "add_subdirectory") # it is about the target; a small program will do
   set(main ${CMAKE_CURRENT_LIST_DIR}/one_benchmark.cpp)
