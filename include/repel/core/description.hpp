@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/core/check.hpp>
+#include <repel/core/read_number.hpp>
 #include <repel/core/types.hpp>
 
 #include <charconv>
@@ -59,7 +60,7 @@ class Description {
     const char *at = list.data(), *end = at + list.size();
     while (at != end) {
       double value = 0;
-      const auto [next, error] = std::from_chars(at, end, value);
+      const auto [next, error] = detail::read_number(at, end, value);
       if (error != std::errc())
         detail::fail("Description", name, " is \"", list, "\", but must be numbers, a space between them");
       values.push_back(value);
