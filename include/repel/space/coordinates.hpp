@@ -169,6 +169,16 @@ struct FramedMemory {
   }
 };
 
+#if EIGEN_VERSION_AT_LEAST(3, 4, 90)  // what to compute is part of the type from Eigen 5 on
+template <class Scalar>
+using RightSvd = Eigen::BDCSVD<Matrix<Scalar>, Eigen::ComputeFullV>;
+#else
+template <class Scalar>
+struct RightSvd : Eigen::BDCSVD<Matrix<Scalar>> {
+  explicit RightSvd(const Matrix<Scalar>& m) : Eigen::BDCSVD<Matrix<Scalar>>(m, Eigen::ComputeFullV) {}
+};
+#endif
+
 /// L with L Lᵀ = A # B⁻¹ for A = C Cᵀ and B = S Sᵀ. By A = F Fᵀ and B = H Hᵀ from QR decompositions of Cᵀ and Sᵀ, and
 /// Hᵀ F = U D Vᵀ: A # B⁻¹ = F (Fᵀ B F)^−½ Fᵀ = F V D⁻¹ Vᵀ Fᵀ. The covariances themselves are never formed: for a normal
 /// posterior with standard deviations in the ratio r their product has eigenvalues in the ratio r⁴, D has r². Singular
@@ -180,7 +190,7 @@ Matrix<Scalar> geometric_mean_factor(const Matrix<Scalar>& c, const Matrix<Scala
     return qr.matrixQR().topRows(data.rows()).template triangularView<Eigen::Upper>().transpose();
   };
   const Matrix<Scalar> f = factor(c);
-  const Eigen::BDCSVD<Matrix<Scalar>> svd(factor(s).transpose() * f, Eigen::ComputeFullV);
+  const RightSvd<Scalar> svd(factor(s).transpose() * f);
   const Vector<Scalar> values = svd.singularValues().cwiseMax(Scalar(1e-14) * svd.singularValues()(0));
   return f * svd.matrixV() * values.cwiseSqrt().cwiseInverse().asDiagonal();
 }
