@@ -45,7 +45,7 @@ inline std::string_view trimmed(std::string_view text, char separator) {
 /// A finite number that fills the whole text, in the C locale.
 inline bool parse(std::string_view text, double& value) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  const auto [end, error] = read_number(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = repel::detail::read_number(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
@@ -53,7 +53,7 @@ inline bool parse(std::string_view text, double& value) {
 inline bool looks_like_number(std::string_view text) {
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
   double ignored = 0;
-  const auto [end, error] = read_number(text.data(), text.data() + text.size(), ignored);
+  const auto [end, error] = repel::detail::read_number(text.data(), text.data() + text.size(), ignored);
   return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
