@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,11 @@ using Picture = std::array<unsigned char, kPixels>;
 
 /// A number from 0 to 1 as a byte. The package has thousandths: rounded in whole numbers, they come out the same everywhere.
 bool parse(std::string_view text, unsigned char& byte) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || text[0] < '0' || text[0] > '9' || error != std::errc() || end != text.data() + text.size() ||
-      !(value <= 1))
-    return false;
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  const std::string number(text);
+  char* end = nullptr;  // libc++ before version 20 has std::from_chars for integers only
+  const double value = std::strtod(number.c_str(), &end);
+  if (end != number.c_str() + number.size() || !(value <= 1)) return false;
   byte = static_cast<unsigned char>((std::lround(1000 * value) * 255 + 500) / 1000);
   return true;
 }

@@ -2,8 +2,8 @@
 
 #include "network_rules.hpp"
 
-#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace example {
@@ -16,10 +16,10 @@ std::pair<std::string, double> split_temperature(const std::string& method) {
   const auto at = method.find('@');
   if (at == std::string::npos) return {method, 1.0};
   const std::string name = method.substr(0, at), number = method.substr(at + 1);
-  double temperature = 0;
-  const char* const end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, temperature);
-  if (error != std::errc() || stop != end || !(temperature >= 0) || std::isinf(temperature))
+  char* stop = nullptr;  // Apple's library has std::from_chars for integers only
+  const double temperature = std::strtod(number.c_str(), &stop);
+  if (number.empty() || std::string(".0123456789").find(number[0]) == std::string::npos || *stop != '\0' ||
+      std::isinf(temperature))
     throw std::invalid_argument("the temperature of " + method + " is " + (number.empty() ? "empty" : number) +
                                 ", but must be a number from 0 on");
   if (name.rfind("cal-", 0) != 0)
