@@ -2,6 +2,7 @@
 
 #include <repel/core/check.hpp>
 
+#include <cmath>
 #include <limits>
 
 namespace core_check_test {
@@ -42,6 +43,9 @@ TEST_CASE("messages name the function, the argument, its value and the rule", "[
   CHECK_THROWS_WITH(repel::detail::require_points("gram", "X", large),
                     "repel::gram: X(0, 0) is 1e+30, but must be at most 2.2518e+15 in magnitude: its square would "
                     "overflow 32-bit arithmetic");
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  CHECK(repel::detail::concat(nan, ' ', -nan, ' ', std::copysign(nan, -1.0), ' ', inf, ' ', -inf) ==
+        "nan nan nan inf -inf");  // whatever the standard library says
 }
 
 }  // namespace core_check_test

@@ -33,6 +33,10 @@ class MessagePart {
   template <std::integral Number>
   MessagePart(Number number) : text_(std::to_string(number)) {}
   MessagePart(double number) {
+    if (std::isnan(number)) {  // libraries disagree: -nan, -nan(ind), nan
+      text_ = "nan";
+      return;
+    }
     char digits[32];  // six of them at most, as streams print them
     text_.assign(digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr);
   }
