@@ -110,8 +110,10 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
     return result.report;
   };
   // The wrong sign: nothing to arrive at.
-  CHECK_THAT(verdict([](const auto& w, auto& g) { g = w; }, 3).message,
-             contains("is the sign of the log density right?"));
+  const std::string sign = verdict([](const auto& w, auto& g) { g = w; }, 3).message;
+  CHECK_THAT(sign, contains("not to be trusted: only 0 of 50 particles found") &&
+                       contains("is the sign of the log density right?"));
+  CHECK_THAT(sign, !contains("more gradients"));  // would not help
   verdict(
       [](const auto& w, auto& g) {
         g = -w;
@@ -121,7 +123,7 @@ TEST_CASE("sample says that a wrong answer is wrong", "[sample]") {
   // A forgotten Jacobian: exp(u) with a flat prior has no mass to be found as u → −∞.
   verdict(LogGamma{.shape = 1, .jacobian = 0}, 2);
   const auto turned = verdict(half_doubled, 2);
-  CHECK_THAT(turned.message, contains("not the gradient of any log density"));
+  CHECK_THAT(turned.message, contains("not the gradient of any log density") && contains("more gradients"));
   verdict([](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), 1); }, 2);  // no posterior at all
   // A parameter that the density does not read: as it is, and as a transform too many leaves it.
   for (const double slope : {0.0, 1.0}) {
@@ -191,6 +193,7 @@ TEST_CASE("sample refuses what cannot be", "[sample]") {
   CHECK_THROWS_WITH(sample(Ridge{}, 0), contains("dim is 0"));
   CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.particles = 3}), contains("particles is 3"));
   CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.gradients = 10}), contains("gradients is 10"));
+  CHECK(sample(Ridge{}, 2, SampleOptions{.particles = 460}).report.gradients <= 460000);  // 1000 for each by default
   CHECK_THROWS_WITH(sample(Ridge{}, 2, SampleOptions{.start = Eigen::MatrixXd::Zero(3, 9)}),
                     contains("options.start has 3 rows"));
   const auto nan = [](const auto& w, auto& g) { g.setConstant(w.rows(), w.cols(), std::nan("")); };

@@ -48,7 +48,7 @@ namespace repel {
 struct SampleOptions {
   Index particles = 100;  ///< more of them for more dimensions: see docs/choosing.md
   std::uint64_t seed = 1;
-  Index gradients = 450000;                   ///< at most so many evaluations of ∇ log p of one particle
+  Index gradients = 0;  ///< evaluations of ∇ log p of one particle, at most; 0: 450000, or 1000 for each particle
   std::optional<Eigen::MatrixXd> start = {};  ///< d×n, in place of particles and of draws from N(0, 1)
   bool check_gradient = false;  ///< first, at three particles (density/check_gradient.hpp): throws if wrong
 };
@@ -146,7 +146,9 @@ Index constant_derivative(const Vector<Scalar>& first, const Matrix<Scalar>& s) 
   return -1;
 }
 
-inline std::string particles_were(Index count) {
+/// Of n particles; one may be counted several times.
+inline std::string particles_were(Index count, Index n) {
+  if (count > n) return concat("particles were ", count, " times");
   return concat(count, count == 1 ? " particle was" : " particles were");
 }
 
@@ -155,7 +157,26 @@ template <class Scalar>
 void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& report) {
   const Index d = ledger.dim();
   std::string against;
+  bool cause = false;  // a mistake in the model is likely, and more of the same would not help
   const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : "; ").append(what); };
+  if (2 * report.arrived < n) {
+    cause = report.arrived == 0;
+    object(concat("only ", report.arrived, " of ", n,
+                  " particles found a place where the density is flat on its own scale",
+                  cause ? " (is the sign of the log density right?)" : ""));
+  }
+  if (5 * report.without_gradient > n) {
+    cause = true;
+    object(
+        concat(report.without_gradient, " of ", n,
+               " random starts had no finite gradient (has a parameter a bound, which repel::constrained would keep, "
+               "or is there a NaN in the data?)"));
+  }
+  if (constant >= 0) {
+    cause = true;
+    object(concat("the derivative of coordinate ", constant,
+                  " was the same wherever it was evaluated (does the log density read it?)"));
+  }
   if (report.run.stop == Report::Stop::by_observer) object("it was stopped early");
   if (!report.run.last.finite) object(report.run.message);
   report.temperatures = Eigen::VectorXd::Zero(d);
@@ -183,7 +204,7 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
                     std::abs(report.temperatures(t_at)) > 100
                         ? " (has a parameter a bound, which repel::constrained would keep?)"
                         : ""));
-    if (!(ledger.turning() <= 0.05))
+    if (2 * report.arrived >= n && !(ledger.turning() <= 0.05))
       object(
           "the force turns: it is not the gradient of any log density (is a cross term or a factor of one coordinate "
           "missing?), or the particles are far from settled");
@@ -196,20 +217,8 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
   } else if (report.run.last.finite) {
     object("there were too few steps to judge it");
   }
-  if (2 * report.arrived < n)
-    object(concat("only ", report.arrived, " of ", n,
-                  " particles found a place where the density is flat on its own scale",
-                  report.arrived == 0 ? " (is the sign of the log density right?)" : ""));
   if (20 * report.late_strays > n)
-    object(concat(particles_were(report.late_strays), " found without mass in the middle of the run"));
-  if (5 * report.without_gradient > n)
-    object(
-        concat(report.without_gradient, " of ", n,
-               " random starts had no finite gradient (has a parameter a bound, which repel::constrained would keep, "
-               "or is there a NaN in the data?)"));
-  if (constant >= 0)
-    object(concat("the derivative of coordinate ", constant,
-                  " was the same wherever it was evaluated (does the log density read it?)"));
+    object(concat(particles_were(report.late_strays, n), " found without mass in the middle of the run"));
   if (!(report.ksd_p_value >= 0.001))
     object(concat("the kernelised Stein discrepancy rejects it (p = ", rounded(report.ksd_p_value), ")"));
   report.trusted = against.empty();
@@ -219,10 +228,11 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
                    " (1 for exact draws), nothing moves, the Stein discrepancy finds nothing (p = ",
                    rounded(report.ksd_p_value), ")")
           : concat("not to be trusted: ", against,
-                   "; more gradients, more particles, a start closer by or another parametrisation may help, and "
-                   "docs/calibration.md says what the figures mean");
+                   cause ? "; docs/calibration.md says what the figures mean"
+                         : "; more gradients, more particles, a start closer by or another parametrisation may help, "
+                           "and docs/calibration.md says what the figures mean");
   if (report.strays > 0)
-    report.message.append(concat("; ", particles_were(report.strays), " moved from places without mass"));
+    report.message.append(concat("; ", particles_were(report.strays, n), " moved from places without mass"));
 }
 
 }  // namespace detail
@@ -244,9 +254,10 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
   }
   const Index n = options.start ? options.start->cols() : options.particles;
   if (n < 4) detail::fail("sample", "particles is ", n, ", but must be at least 4");
-  if (options.gradients < 1000 * n)
-    detail::fail("sample", "gradients is ", options.gradients, ", but must be at least 1000 for each of ", n,
-                 " particles");
+  const Index gradients = options.gradients == 0 ? std::max<Index>(450000, 1000 * n) : options.gradients;
+  if (gradients < 1000 * n)
+    detail::fail("sample", "gradients is ", gradients, ", but must be at least 1000 for each of ", n,
+                 " particles, or 0 for the default");
 
   const auto begun = std::chrono::steady_clock::now();
   Sample out;
@@ -274,12 +285,12 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
     if (!check.passed) detail::fail("sample", check.message);
   }
 
-  report.arrived = detail::arrive(target, x, s, std::min<Index>(300, options.gradients / (8 * n)));
+  report.arrived = detail::arrive(target, x, s, std::min<Index>(300, gradients / (8 * n)));
   report.strays = detail::gather_strays(target, x, stream_seed(options.seed, 2), 150 * n);
 
   // What is left, less what the later stages take: two more looks for strays, and the correction.
   constexpr Index corrections = 40;
-  const Index steps = (options.gradients - target.count()) / n - corrections - 2 * detail::kStrayGradients - 2;
+  const Index steps = (gradients - target.count()) / n - corrections - 2 * detail::kStrayGradients - 2;
   const double wide = std::log(static_cast<double>(n) + 1);
   auto sampler = weight_space(std::ref(target),
                               Langevin{Svgd{Rbf{Scaled{MedianBandwidth{}, wide}}}, 0.5, stream_seed(options.seed, 4)},

@@ -164,4 +164,16 @@ TEST_CASE("two differences of a cubic are extrapolated to its derivative", "[che
   REQUIRE(derivative.value == 1);
 }
 
+TEST_CASE("check_gradient names a density that is no number before its gradient", "[check_gradient]") {
+  const auto bounded = repel::differentiated([]<class T>(const Vector<T>& w) -> T {
+    using std::log;
+    return -0.5 * w(0) * w(0) + log(w(1)) - w(1);
+  });
+  const Eigen::MatrixXd w{{0.5, 0.1}, {1.0, -1.0}};
+  CHECK(repel::check_gradient(bounded, w.leftCols(1)).passed);
+  CHECK_THROWS_WITH(repel::check_gradient(bounded, w),
+                    "repel::check_gradient: the log density of w.col(1) is nan, but must be finite: is there a NaN in "
+                    "the data, or a parameter with a bound, which repel::constrained would keep?");
+}
+
 }  // namespace density_check_gradient_test

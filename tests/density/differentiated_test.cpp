@@ -52,6 +52,8 @@ TEST_CASE("functions for densities against the standard library's", "[differenti
     CHECK(repel::log1p_exp(x) == Approx(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))).margin(1e-15));
   CHECK(repel::log_sum_exp(Eigen::VectorXd(Eigen::Vector3d(1000, 999, -1000))) ==
         Approx(1000 + std::log1p(std::exp(-1.0))));
+  CHECK(repel::log_sum_exp(1000.0, 999.0) == Approx(1000 + std::log1p(std::exp(-1.0))));
+  CHECK(repel::log_sum_exp(-1000.0, 3) == 3);
   for (const double exponent : {-2.5, 0.0, 0.3, 4.0})
     CHECK(repel::pow(1.7, exponent) == Approx(std::pow(1.7, exponent)).epsilon(1e-14));
   const repel::Dual power = repel::pow(repel::Dual(1.7, 8, 0), repel::Dual(2.5, 8, 1));
@@ -64,6 +66,7 @@ TEST_CASE("functions for densities against the standard library's", "[differenti
   Vector<repel::Dual> equal(2);
   equal << repel::Dual(1.0, 8, 0), repel::Dual(1.0, 8, 1);
   CHECK(repel::log_sum_exp(equal).derivatives().head(2).isApproxToConstant(0.5));
+  CHECK(repel::Dual(repel::log_sum_exp(equal(0), equal(1))).derivatives().head(2).isApproxToConstant(0.5));
 }
 
 TEMPLATE_TEST_CASE("differentiated densities against finite differences", "[differentiated]", float, double) {

@@ -75,6 +75,9 @@ TEST_CASE("NUTS recovers a standard normal", "[nuts][recovery]") {
       run_nuts(gaussian(Eigen::MatrixXd::Identity(20, 20)), repel::normal(20, 4, 1, 2.0), Nuts{.samples = 1000});
   REQUIRE(r.draws.cols() == 4000);
   check_converged(r);
+  CHECK(r.trusted);
+  CHECK_THAT(r.report.message,
+             contains("finished after step 1500; the chains agree: largest R-hat ") && contains("no divergent"));
   for (const Index i : {0, 7, 19}) check_moments(r, i, 0, 1);
   check_mean(r, r.draws.row(0).cwiseProduct(r.draws.row(1)), 0);
   // A trajectory ends when it turns: after half a period, π, of which the step size takes a few.
@@ -522,6 +525,8 @@ TEST_CASE("NUTS counts divergences, and refuses bad settings", "[nuts]") {
   const auto r = run_nuts(wall, repel::normal(1, 2, 1, 0.1), Nuts{.warmup = 0, .samples = 300});
   CHECK(r.divergences > 0);
   CHECK(r.draws.cwiseAbs().maxCoeff() < 1);
+  CHECK(!r.trusted);
+  CHECK_THAT(r.report.message, contains("not to be trusted: ") && contains(" divergent transitions (none)"));
   // An energy that is lost, but finite: far too long a step.
   const Target normal = gaussian(Eigen::Matrix3d::Identity());
   repel::NutsSampler<Target> sampler(normal, Nuts{.warmup = 0});
@@ -567,6 +572,21 @@ TEST_CASE("chains may keep the identity as mass matrix", "[nuts][hmc]") {
   }
 }
 
+TEST_CASE("chains in separate modes are not trusted", "[nuts][hmc]") {
+  // Two normals 40 standard deviations apart, two chains in each.
+  const Target modes{
+      [](const auto& w, auto& g) { g = (20 * w.array().sign() - w.array()).matrix(); },
+      [](const auto& w, auto& values) { values = -0.5 * (w.row(0).array().abs() - 20).square().matrix().transpose(); }};
+  const Eigen::MatrixXd start{{-20.5, -19, 19.5, 21}};
+  const auto r = run_nuts(modes, start, Nuts{.samples = 1000});
+  CHECK(!r.trusted);
+  CHECK_THAT(r.report.message, contains("; not to be trusted: R-hat of coordinate 0 is ") && contains("at most 1.01"));
+  CHECK(run_nuts(modes, start.rightCols(2), Nuts{.samples = 1000}).trusted);  // which cannot know of the other
+  const auto h = repel::hmc(modes, start.rightCols(2), repel::Hmc{.samples = 3});
+  CHECK(!h.trusted);
+  CHECK_THAT(h.report.message, contains("too few draws to judge"));
+}
+
 TEST_CASE("NUTS keeps what it has when it is stopped, and thins", "[nuts]") {
   const Target normal = gaussian(Eigen::Matrix3d::Identity());
   Nuts settings{.warmup = 50, .samples = 100, .seed = 9};
@@ -575,6 +595,8 @@ TEST_CASE("NUTS keeps what it has when it is stopped, and thins", "[nuts]") {
   const auto part =
       repel::nuts(normal, start, settings, [](const auto&, const repel::StepInfo& info) { return info.step == 80; });
   REQUIRE(part.draws_per_chain == 30);
+  CHECK(!part.trusted);
+  CHECK_THAT(part.report.message, contains("; not to be trusted: ") && contains("(at least 400)"));
   for (Index c = 0; c < 2; ++c) CHECK(part.chain(c) == whole.chain(c).leftCols(30));
   settings.thin = 7;
   const auto thinned = run_nuts(normal, start, settings);

@@ -5,6 +5,10 @@
 #include <concepts>
 #include <type_traits>
 
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "repel: -ffast-math removes every check for NaN and infinity; compile with -fno-finite-math-only after it"
+#endif
+
 namespace repel {
 
 /// Sizes and indices, signed, as in Eigen.

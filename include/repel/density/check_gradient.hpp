@@ -90,6 +90,21 @@ void differences_along(const P& w, Index particle, Index k, const Evaluate& eval
   evaluate(std::as_const(points), std::as_const(steps));
 }
 
+/// A density that is not finite says more than its gradient.
+template <class Target, class P>
+void require_finite_density(Target& target, const P& w) {
+  Vector<double> values(w.cols());
+  target.log_density(w, values);
+  if (values.size() != w.cols())
+    fail("check_gradient", "log_density wrote ", values.size(),
+         " values, but must write one per column of w: ", w.cols());
+  for (Index j = 0; j < w.cols(); ++j)
+    if (!std::isfinite(values(j)))
+      fail("check_gradient", "the log density of w.col(", j, ") is ", values(j),
+           ", but must be finite: is there a NaN in the data, or a parameter with a bound, which repel::constrained "
+           "would keep?");
+}
+
 /// ∇ log p against differences of log p.
 template <class Target, class P>
 GradientCheck check_by_density(Target& target, const P& w, const P& g) {
@@ -98,12 +113,6 @@ GradientCheck check_by_density(Target& target, const P& w, const P& g) {
   Vector<double> values(w.cols());
   bool vague = false;
   target.log_density(w, values);
-  if (values.size() != w.cols())
-    fail("check_gradient", "log_density wrote ", values.size(),
-         " values, but must write one per column of w: ", w.cols());
-  for (Index j = 0; j < w.cols(); ++j)
-    if (!std::isfinite(values(j)))
-      fail("check_gradient", "the log density of w.col(", j, ") is ", values(j), ", but must be finite");
   const Vector<double> at = values;
   for (Index j = 0; j < w.cols(); ++j) {
     const double rounding = std::numeric_limits<typename P::Scalar>::epsilon() *
@@ -211,10 +220,11 @@ GradientCheck check_gradient(Target&& target, const Eigen::MatrixBase<Derived>& 
   P g;
   detail::resize_unwritten(g, points.rows(), points.cols());
   if constexpr (requires { target.begin_step(Index{0}); }) target.begin_step(Index{0});
+  Vector<double> values;
+  if constexpr (requires { target.log_density(points, values); }) detail::require_finite_density(target, points);
   target(points, g);
   detail::require_same_shape("check_gradient", "the gradient written by the target", g, "w", points);
   detail::require_usable("check_gradient", "the gradient", g);
-  Vector<double> values;
   GradientCheck out;
   if constexpr (requires { target.log_density(points, values); })
     out = detail::check_by_density(target, points, g);

@@ -39,6 +39,12 @@ T log_sum_exp(const Vector<T>& v) {
   return largest + log(sum);
 }
 
+/// log(eᵃ + eᵇ)
+template <class T>
+T log_sum_exp(const T& a, const std::type_identity_t<T>& b) {
+  return a + log1p_exp(T(b - a));
+}
+
 /// log Γ(x), x > 0: Stirling's series at x + 8, where its error is below 1e-14, and eight steps of Γ(x + 1) = x Γ(x)
 /// back.
 template <class T>

@@ -1,14 +1,19 @@
 #pragma once
 
+#include <repel/core/check.hpp>
 #include <repel/core/types.hpp>
 #include <repel/hmc/diagnostics.hpp>
 #include <repel/run.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace repel {
+
+/// Chains are trusted up to this R̂ (Vehtari et al. 2021), from this effective sample size on, and without divergences.
+inline constexpr double kLargestRHat = 1.01, kSmallestSamples = 400;
 
 /// What hmc() and nuts() return.
 template <class Scalar>
@@ -24,13 +29,40 @@ struct HmcResult {
   double depth = 0;  ///< NUTS: the mean depth of the trees after warm-up; a tree takes 2^depth − 1 leapfrog steps
   Index at_max_depth = 0;   ///< NUTS: how many of them were cut off at max_depth; if many, raise it
   Diagnostics diagnostics;  ///< split R̂ and effective sample size of every coordinate; NaN for fewer than 4 draws
-  Report report;            ///< of the run
+  Report report;            ///< of the run; its message ends with a verdict on the draws
+  bool trusted = false;     ///< nothing speaks against the draws: see kLargestRHat and kSmallestSamples
 
   /// The draws of one chain.
   auto chain(Index c) const { return draws.middleCols(c * draws_per_chain, draws_per_chain); }
 };
 
 namespace detail {
+
+/// Whether to trust the draws, and why, as an addition to the report's message.
+template <class Scalar>
+void judge(HmcResult<Scalar>& result) {
+  if (result.draws_per_chain < 4) {
+    result.report.message += "; there are too few draws to judge";
+    return;
+  }
+  Index worst = 0, fewest = 0;
+  const double r_hat = result.diagnostics.r_hat.template maxCoeff<Eigen::PropagateNaN>(&worst),
+               samples = result.diagnostics.effective_samples.template minCoeff<Eigen::PropagateNaN>(&fewest);
+  std::string against;
+  const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : ", ").append(what); };
+  if (!(r_hat <= kLargestRHat))
+    object(concat("R-hat of coordinate ", worst, " is ", r_hat, " (should be at most ", kLargestRHat, ")"));
+  if (!(samples >= kSmallestSamples))
+    object(concat("the effective sample size of coordinate ", fewest, " is ", samples, " (at least ", kSmallestSamples,
+                  ")"));
+  if (result.divergences > 0)
+    object(concat(result.divergences, " divergent transition", result.divergences == 1 ? "" : "s", " (none)"));
+  result.trusted = against.empty() && result.report.finished();
+  result.report.message += against.empty()
+                               ? concat("; the chains agree: largest R-hat ", r_hat,
+                                        ", smallest effective sample size ", samples, ", no divergent transitions")
+                               : concat("; not to be trusted: ", against, "; docs/chains.md says what to do");
+}
 
 /// Runs a sampler of chains from the columns of `initial`, with its settings, and keeps the draws after warm-up.
 template <class Sampler, class Derived, class... Observers>
@@ -71,6 +103,7 @@ HmcResult<typename Derived::Scalar> run_chains(Sampler sampler, const Eigen::Mat
   else  // too few to tell
     out.diagnostics.r_hat = out.diagnostics.effective_samples =
         Eigen::VectorXd::Constant(out.draws.rows(), std::numeric_limits<double>::quiet_NaN());
+  judge(out);
   return out;
 }
 
