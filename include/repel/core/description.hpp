@@ -78,7 +78,7 @@ class Description {
   /// As lines of text.
   std::string to_text() const {
     std::string all;
-    for (const auto& [name, value] : settings_) all += name + " = " + value + '\n';
+    for (const auto& [name, value] : settings_) all.append(name).append(" = ").append(value) += '\n';
     return all;
   }
   /// From lines of text.

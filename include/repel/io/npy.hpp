@@ -39,7 +39,7 @@ inline std::string_view npy_value(std::string_view header, std::string_view key)
   const auto at = header.find(key);
   if (at == std::string_view::npos) return {};
   std::string_view value = header.substr(at + key.size());
-  const auto begin = value.find_first_not_of(" ");
+  const auto begin = value.find_first_not_of(' ');
   if (begin == std::string_view::npos) return {};
   value.remove_prefix(begin);
   const auto end = value.front() == '(' ? value.find(')') : value.find_first_of(",}");

@@ -78,31 +78,31 @@ void add_distances(const PackedPoints<Scalar>& x, Index i, Index rows, const Pac
 template <class Metric, class Scalar>
 void distances_in_high_dimension(const PackedPoints<Scalar>& x, const PackedPoints<Scalar>& y, bool self,
                                  Matrix<Scalar>& scratch, Matrix<Scalar>& out) {
-  const Index B = distance_block(std::max(x.count, y.count)), slots = thread_slots();
-  const Index high = (x.count + B - 1) / B, wide = (y.count + B - 1) / B, blocks = high * wide;
+  const Index side = distance_block(std::max(x.count, y.count)), slots = thread_slots();
+  const Index high = (x.count + side - 1) / side, wide = (y.count + side - 1) / side, blocks = high * wide;
   const Index length = x.columns.rows(), cuts = std::clamp<Index>(std::min(16 / blocks, length / 256), 1, 8);
   const Index depth = whole((length + cuts - 1) / cuts, kChunk<Scalar>);
-  scratch.resize(B * B, cuts > 1 ? cuts * blocks : slots);
+  scratch.resize(side * side, cuts > 1 ? cuts * blocks : slots);
   const auto finish = [&](Index block, const Scalar* sums) {
-    const Index i = block % high * B, j = block / high * B, rows = std::min(B, x.count - i);
-    for (Index b = 0; b < std::min(B, y.count - j); ++b) {
+    const Index i = block % high * side, j = block / high * side, rows = std::min(side, x.count - i);
+    for (Index b = 0; b < std::min(side, y.count - j); ++b) {
       const Index top = self && i == j ? b : 0;
-      std::copy(sums + b * B + top, sums + b * B + rows, &out(i + top, j + b));
+      std::copy(sums + b * side + top, sums + b * side + rows, &out(i + top, j + b));
     }
   };
-  parallel_for(blocks * cuts, static_cast<double>(B * B * depth), slots, [&](Index piece, Index slot) {
-    const Index block = piece / cuts, cut = piece % cuts, i = block % high * B, j = block / high * B;
+  parallel_for(blocks * cuts, static_cast<double>(side * side * depth), slots, [&](Index piece, Index slot) {
+    const Index block = piece / cuts, cut = piece % cuts, i = block % high * side, j = block / high * side;
     if (self && i < j) return;
     Scalar* const sums = scratch.col(cuts > 1 ? piece : slot).data();
-    std::fill(sums, sums + B * B, Scalar(0));
-    add_distances<Metric>(x, i, std::min(B, x.count - i), y, j, std::min(B, y.count - j), cut * depth, depth,
-                          self && i == j, B, sums);
+    std::fill(sums, sums + side * side, Scalar(0));
+    add_distances<Metric>(x, i, std::min(side, x.count - i), y, j, std::min(side, y.count - j), cut * depth, depth,
+                          self && i == j, side, sums);
     if (cuts == 1) finish(block, sums);
   });
   if (cuts > 1)
     for (Index block = 0; block < blocks; ++block) {
-      auto sums = array_at(&scratch(0, block * cuts), B * B);
-      for (Index cut = 1; cut < cuts; ++cut) sums += array_at(&scratch(0, block * cuts + cut), B * B);
+      auto sums = array_at(&scratch(0, block * cuts), side * side);
+      for (Index cut = 1; cut < cuts; ++cut) sums += array_at(&scratch(0, block * cuts + cut), side * side);
       finish(block, sums.data());
     }
 }
