@@ -1,6 +1,7 @@
 #pragma once
 
 #include <repel/kernel/kernel.hpp>
+#include <repel/linalg/exact_sqrt.hpp>
 
 namespace repel {
 
@@ -12,7 +13,7 @@ struct Imq {
   static_assert(detail::assert_bandwidth_rule<Bandwidth>());
   Bandwidth bandwidth{};
 
-  auto phi(const auto& u) const { return (1 + u).rsqrt(); }
+  auto phi(const auto& u) const { return 1 / detail::exact_sqrt(1 + u); }
   auto phi_prime(const auto&, const auto& k) const { return -k.cube() / 2; }
   auto phi_second(const auto&, const auto& k) const { return k.cube() * k.square() * 3 / 4; }
 };

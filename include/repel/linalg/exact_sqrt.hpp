@@ -6,6 +6,8 @@
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace repel::detail {
@@ -27,6 +29,11 @@ struct ExactSqrt {
   static __m512 packetOp(__m512 x) { return _mm512_sqrt_ps(x); }
   static __m512d packetOp(__m512d x) { return _mm512_sqrt_pd(x); }
 #endif
+#if defined(__aarch64__)
+  static float32x4_t packetOp(float32x4_t x) { return vsqrtq_f32(x); }
+  static float32x2_t packetOp(float32x2_t x) { return vsqrt_f32(x); }
+  static float64x2_t packetOp(float64x2_t x) { return vsqrtq_f64(x); }
+#endif
 };
 
 /// √ of an array.
@@ -39,7 +46,7 @@ auto exact_sqrt(const Expression& x) {
 
 template <class Scalar>
 struct Eigen::internal::functor_traits<repel::detail::ExactSqrt<Scalar>> {
-#if defined(__SSE2__) || defined(_M_X64)
+#if defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__)
   enum {Cost = 10 * Eigen::NumTraits<Scalar>::MulCost, PacketAccess = 1};
 #else
   enum { Cost = 10 * Eigen::NumTraits<Scalar>::MulCost, PacketAccess = 0 };
