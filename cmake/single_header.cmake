@@ -1,7 +1,7 @@
 # cmake [-DOUT=repel.hpp] [-DHEADERS="repel/repel.hpp;repel/bnn.hpp;…"] -P cmake/single_header.cmake
 # Writes a single header that needs Eigen alone: the core, networks, HMC, metrics, diagnostics, data, checkpoints and predictors,
 # or only the HEADERS given and what these include. The adapters to other libraries (repel/adolc.hpp, repel/torch.hpp,
-# repel/benchmark.hpp) are not in it. Include it once under any name; the includes of repel's other headers go away.
+# repel/mpi.hpp, repel/benchmark.hpp) are not in it. Include it once under any name; the includes of repel's other headers go away.
 cmake_minimum_required(VERSION 3.22)
 
 get_filename_component(include ${CMAKE_CURRENT_LIST_DIR}/../include ABSOLUTE)
@@ -10,7 +10,7 @@ if(NOT OUT)
 endif()
 if(NOT HEADERS)
   file(GLOB HEADERS RELATIVE ${include} ${include}/repel/*.hpp)
-  list(FILTER HEADERS EXCLUDE REGEX "repel/(adolc|torch|benchmark)\\.hpp")
+  list(FILTER HEADERS EXCLUDE REGEX "repel/(adolc|torch|mpi|benchmark)\\.hpp")
 endif()
 
 file(STRINGS ${include}/repel/version.hpp version REGEX "#define REPEL_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
@@ -33,7 +33,7 @@ function(add header)
     message(FATAL_ERROR "single_header.cmake: no header ${include}/${header}")
   endif()
   file(READ ${include}/${header} content)
-  string(REGEX REPLACE "^#pragma once\n+" "" content "${content}")
+  string(REGEX REPLACE "^// SPDX[^\n]*\n#pragma once\n+" "" content "${content}")
   string(REGEX MATCHALL "\n#include <repel/[a-z0-9_/]+\\.hpp>" includes "\n${content}")
   foreach(line ${includes})
     string(REGEX REPLACE "\n#include <(.*)>" "\\1" name "${line}")
@@ -53,6 +53,8 @@ foreach(header ${HEADERS})
 endforeach()
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
 file(WRITE ${OUT} "// repel ${version}, all in one header: made by cmake/single_header.cmake, not for editing.
+//
+// SPDX-License-Identifier: MIT
 //
 ${licence}
 

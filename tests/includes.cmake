@@ -1,6 +1,6 @@
 # cmake -DINCLUDE=… -P includes.cmake
 # Every header includes what it uses of the standard library's large headers. The check that each compiles alone cannot tell:
-# it reads those once for all. And MPI stays behind repel/mpi.hpp.
+# it reads those once for all. And MPI stays behind repel/mpi.hpp, and the first line names the licence.
 set(uses
   "std::function<" functional "std::chrono::" chrono "std::(thread|this_thread)[^_]" thread "std::(mutex|lock_guard|unique_lock)" mutex
   "std::filesystem::" filesystem "std::(if|of|f)stream" fstream "std::[io]?stringstream" sstream "std::mt19937" random
@@ -9,6 +9,9 @@ file(GLOB_RECURSE headers ${INCLUDE}/repel/*.hpp)
 set(missing "")
 foreach(header ${headers})
   file(READ ${header} text)
+  if(NOT text MATCHES "^// SPDX-License-Identifier: MIT\n#pragma once\n\n")
+    string(APPEND missing "  ${header} does not begin with the licence and #pragma once\n")
+  endif()
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   if(text MATCHES "#include <mpi\\.h>|#include <repel/mpi" AND NOT header MATCHES "/repel/mpi(/|\\.hpp)")
     string(APPEND missing "  ${header} includes MPI, but only repel/mpi.hpp and repel/mpi/ may\n")

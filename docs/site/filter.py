@@ -128,8 +128,8 @@ def topic(path):
 def file_introduction(lines):
     """Plain comments above the namespace become the file's documentation."""
     end = next((i for i, line in enumerate(lines) if line.startswith("namespace")), len(lines))
-    start = next((i for i in range(end) if lines[i].startswith("// ")), None)
-    if start is None or start == 0 or lines[start - 1].strip():
+    start = next((i for i in range(1, end) if lines[i].startswith("// ")), None)  # after the licence
+    if start is None or lines[start - 1].strip():
         return False
     last = start
     while last < end and lines[last].startswith("//"):

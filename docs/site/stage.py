@@ -19,7 +19,7 @@ NAVIGATION = [
     ("Guides", ["docs/densities.md", "docs/chains.md", "docs/calibration.md", "docs/diagnostics.md", "docs/networks.md", "docs/function-space.md",
                 "docs/torch.md", "docs/long-runs.md", "docs/threads.md", "docs/distributed.md"]),
     ("Reference", ["docs/policies.md", "docs/extending.md", "docs/compile-time.md", "docs/packages.md",
-                   "docs/benchmarking.md", "docs/platforms.md"]),
+                   "docs/benchmarking.md", "docs/platforms.md", "docs/testing.md"]),
     ("Results", ["docs/performance.md", "examples/README.md", "examples/fashion_mnist/README.md", "examples/cifar10/README.md",
                  "examples/uci/README.md"]),
     ("Project", ["CHANGELOG.md", "CONTRIBUTING.md"]),

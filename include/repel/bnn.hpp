@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Bayesian neural networks: a network, a likelihood, a prior and data, as a posterior for the samplers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Long runs that survive anything: a state saved to a file that is either complete or absent, and an observer that

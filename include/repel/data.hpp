@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Data sets: images in IDX files (MNIST, FashionMNIST) and CIFAR-10 batches, tables in CSV, and synthetic points

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Is a set of particles right? Each question has its own function, and each function's file says what it cannot see;

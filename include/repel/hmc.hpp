@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Hamiltonian Monte Carlo and NUTS, the gold standard that particle methods are compared with, on the same targets: as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // How good predictions are, and how well they know their own uncertainty. Every metric is a double, computed in double.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // Ensembles over many processes, by MPI: each process has some of the particles, evaluates them, and forms their part of the

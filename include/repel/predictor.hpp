@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // A trained ensemble that ships: network, likelihood, scaling and particles in one file, without the data and the

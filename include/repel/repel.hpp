@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // The core of repel: everything that needs Eigen alone. One include for a whole program:

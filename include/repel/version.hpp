@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 
 // The one place that states the version; CMakeLists.txt reads it from here.
