@@ -20,11 +20,15 @@ TOPICS = {  # the longest prefix counts
     "optim/anneal.hpp": "schedules", "observe/": "running", "run.hpp": "running", "sampler.hpp": "running",
     "sample/": "sampling", "sample.hpp": "sampling", "space/": "spaces", "bnn/": "networks", "predictor.hpp": "networks",
     "hmc/": "chains", "metrics/": "metrics", "diagnostics/": "diagnostics", "data/": "data", "io/": "files",
-    "adolc.hpp": "densities", "torch/": "torch", "version.hpp": "core",
+    "adolc.hpp": "densities", "torch/": "torch", "version.hpp": "core", "mpi/": "distributed", "mpi.hpp": "distributed",
+    "benchmark/": "benchmarking", "benchmark.hpp": "benchmarking",
 }
 
 CONTRACT = {
     "validate": "Checks the settings; throws std::invalid_argument with the setting, its value and the rule.",
+    "take_share": "Called before a step in which it sees some of the particles only (Share).",
+    "own_score_only": "Whether a particle's direction needs no other particle's score.",
+    "processes": "The number of processes.",
     "begin_step": "Called before every step with its number; passed on to whatever is inside.",
     "Workspace": "Buffers, which the sampler keeps from step to step.",
     "Memory": "What the optimiser remembers between steps; part of the state.",
@@ -214,6 +218,13 @@ def deduction_guides(lines):
             lines[first:last + 1] = [""] * (last + 1 - first)
 
 
+def specialisations(lines):
+    """Of a constant: the primary template says what it is."""
+    for i, line in enumerate(lines):
+        if re.match(r"inline constexpr \w+ \w+<", line) and lines[i - 1].startswith("template <"):
+            lines[i - 1:i + 1] = ["", ""]
+
+
 def eigen(lines):
     """Eigen's traits of our types are not ours to document."""
     end = None
@@ -249,6 +260,7 @@ if __name__ == "__main__":
     comments(content)
     file_introduction(content)
     eigen(content)
+    specialisations(content)
     deduction_guides(content)
     several(content)
     contract(content, topic(path))

@@ -37,24 +37,28 @@ namespace repel::bench {
 
 /// How many particles of how many coordinates.
 struct Size {
-  Index particles, dim;
+  Index particles;  ///< how many
+  Index dim;        ///< of how many coordinates
 };
 
+/// What add_rule() measures.
 struct RuleOptions {
-  std::vector<Size> sizes{{100, 2}, {1000, 2}, {100, 1000}, {1000, 100}};
+  std::vector<Size> sizes{{100, 2}, {1000, 2}, {100, 1000}, {1000, 100}};  ///< a line each
   /// Of a step, where the default, of the nearest bundled rule, is not right.
   std::function<Work(Index particles, Index dim)> work{};
   bool compare = true;  ///< with SVGD and with WGD by kernel density estimates
 };
 
+/// What add_target() measures.
 struct TargetOptions {
-  std::vector<Index> particles{100};
+  std::vector<Index> particles{100};  ///< how many, a line each
   /// Of a gradient for all particles; that of the rule is added.
   std::function<Work(Index particles)> work{};
 };
 
+/// What add_posterior() measures.
 struct PosteriorOptions {
-  std::vector<Index> particles{20};
+  std::vector<Index> particles{20};  ///< how many members, a line each
   /// Of a gradient, per parameter and data point: a dense layer multiplies and adds once forward and twice backward.
   double flops = 6;
 };

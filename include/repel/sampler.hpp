@@ -168,11 +168,11 @@ class Sampler {
 
   /// What it is made of, for samplers built on this one (repel/mpi.hpp).
   struct Parts {
-    SpacePolicy& space;
-    UpdateRule& rule;
-    Optim& optimiser;
-    Anneal& annealing;
-    Coords& coordinates;
+    SpacePolicy& space;   ///< where particles interact
+    UpdateRule& rule;     ///< how
+    Optim& optimiser;     ///< how a direction becomes a step
+    Anneal& annealing;    ///< the factor on the driving force
+    Coords& coordinates;  ///< the units
   };
   Parts parts() { return {space_, rule_, optimiser_, annealing_, coordinates_}; }
 

@@ -13,10 +13,13 @@
 
 namespace repel::bench {
 
+/// The clock of all measurements.
 using Clock = std::chrono::steady_clock;
 
+/// Seconds since then.
 inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// The upper median of some values.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -42,10 +45,12 @@ double best_rate(double units, const Body& body) {
   return best;
 }
 
+/// The rates of the machine now.
 template <class Scalar>
 struct Roofline {
   double exps, flops, bytes;  ///< per second
 
+  /// Takes some tenths of a second.
   static Roofline measure() {
     const Index threads = repel::detail::thread_slots();
     const auto count = static_cast<std::size_t>(threads);

@@ -25,8 +25,8 @@ namespace repel::bench {
 /// Something that makes steps. start() makes a sampler and a state, and returns a function that steps them; it says
 /// whether the step was finite.
 struct Subject {
-  std::string name;
-  std::function<std::function<bool()>()> start;
+  std::string name;                              ///< of the line it prints
+  std::function<std::function<bool()>()> start;  ///< see above
 };
 
 /// A subject of a sampler (of weight_space or function_space) and of a function that makes its initial particles.

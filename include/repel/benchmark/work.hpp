@@ -10,6 +10,7 @@
 
 namespace repel::bench {
 
+/// The kinds of sums over pairs of particles.
 enum class RuleKind { plain, kde, svgd, blob, sge, ssge };
 
 /// What kind of sums a rule or an estimator makes. Rules and estimators of your own count as the cheapest method with a

@@ -75,6 +75,7 @@ class BnnFunctions {
     share_ = share;
     ensemble_.see_aligned();
   }
+  /// Which particles it sees, as last told.
   const Share& share() const { return share_; }
 
   template <class W>

@@ -9,7 +9,7 @@ namespace repel {
 /// the number of a particle matters, or how many there are: one with a member take_share(share) is told before a step in
 /// which it sees some of the particles only (repel/mpi.hpp).
 struct Share {
-  Index first = 0;
+  Index first = 0;  ///< the number of the first column
   Index total = 0;  ///< 0: the columns are all there are
 };
 

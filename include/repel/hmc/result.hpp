@@ -13,8 +13,10 @@
 
 namespace repel {
 
-/// Chains are trusted up to this R̂ (Vehtari et al. 2021), from this effective sample size on, and without divergences.
-inline constexpr double kLargestRHat = 1.01, kSmallestSamples = 400;
+/// Chains are trusted up to this R̂ (Vehtari et al. 2021),
+inline constexpr double kLargestRHat = 1.01;
+/// from this effective sample size on, and without divergences.
+inline constexpr double kSmallestSamples = 400;
 
 /// What hmc() and nuts() return.
 template <class Scalar>

@@ -37,12 +37,16 @@ class AnySpread {
     };
   }
 
+  /// The number of this process, from 0.
   int process() const { return communicator_->rank(); }
   int processes() const { return communicator_->size(); }
+  /// For observers and files of many processes.
   detail::Communicator& communicator() const { return *communicator_; }
 
   Held init(const P& particles) { return init_(particles); }
+  /// See Spread.
   StepInfo step(Held& state) { return step_(state); }
+  /// See Spread.
   Matrix<typename P::Scalar> gather(const Held& state) const { return gather_(state); }
 
   /// A state without anything in it yet; see Spread.

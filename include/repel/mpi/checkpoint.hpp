@@ -238,6 +238,7 @@ Resumed resume_checkpoint(S& sampler, const std::filesystem::path& path, State<P
 template <SpreadSampler S>
 class Checkpoints {
  public:
+  /// The sampler must live as long as this.
   Checkpoints(S& sampler, std::filesystem::path path, std::string settings, double seconds = 60)
       : sampler_(&sampler), path_(std::move(path)), settings_(std::move(settings)), seconds_(seconds) {
     if (!(seconds >= 0)) detail::fail("mpi::Checkpoints", "seconds is ", seconds, ", but must be at least 0");
@@ -256,6 +257,7 @@ class Checkpoints {
     save_now_ = [this, &state] { save(state); };
   }
 
+  /// Called after every step.
   template <class State>
   void operator()(const State& state, const StepInfo& info) {
     detail::Communicator& comm = sampler_->communicator();
@@ -278,6 +280,7 @@ class Checkpoints {
     if (save_it && !sampler_->communicator().lost()) save_it();
   }
 
+  /// Why the last checkpoint could not be written; empty if it could.
   const std::string& last_error() const { return last_error_; }
 
  private:

@@ -38,10 +38,11 @@ struct Options {
 
 /// Another process has failed: which, and its message.
 struct RemoteError : std::runtime_error {
+  /// Its number, that of all processes, and what it said.
   RemoteError(int which, int of, const std::string& message)
       : std::runtime_error(detail::concat("repel::mpi: process ", which, " of ", of, " failed: ", message)),
         process(which) {}
-  int process;
+  int process;  ///< which failed
 };
 
 /// The others did not come within the time limit, or MPI itself failed. There is no going on: end the program, by

@@ -23,12 +23,14 @@ namespace repel::mpi {
 template <class Target>
 class Divided {
  public:
+  /// See divided().
   Divided(Target target, MPI_Comm comm, const Options& options)
       : target_(std::forward<Target>(target)), comm_(std::make_shared<detail::Communicator>(comm, options)) {}
 
   void begin_step(Index step) requires requires(std::remove_reference_t<Target>& t) { t.begin_step(step); }
   { target_.begin_step(step); }
 
+  /// The gradients of all particles, each computed by one process.
   template <class W, class G>
   void operator()(const W& w, G& g) {
     g.resize(w.rows(), w.cols());

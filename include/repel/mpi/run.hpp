@@ -20,6 +20,7 @@ namespace repel::mpi {
 template <class Observer>
 class OnRoot {
  public:
+  /// See on_root().
   explicit OnRoot(Observer observer, MPI_Comm comm = MPI_COMM_WORLD) : observer_(std::forward<Observer>(observer)) {
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
@@ -30,6 +31,7 @@ class OnRoot {
   void on_start(const State& state, Index steps) {
     if (here_) detail::tell_start(detail::unwrap(observer_), state, steps);
   }
+  /// Called after every step; returning true stops the run.
   template <class State>
   bool operator()(const State& state, const StepInfo& info) {
     return here_ && detail::tell_step(detail::unwrap(observer_), state, info);

@@ -46,6 +46,7 @@ class Spread {
                 "AnySampler cannot be spread");
 };
 
+/// What spread() makes of a sampler of weight_space() or function_space().
 template <class SpacePolicy, class UpdateRule, class Optim, class Anneal, class Coords>
 class Spread<Sampler<SpacePolicy, UpdateRule, Optim, Anneal, Coords>> {
   using Inner = Sampler<SpacePolicy, UpdateRule, Optim, Anneal, Coords>;
@@ -66,16 +67,20 @@ class Spread<Sampler<SpacePolicy, UpdateRule, Optim, Anneal, Coords>> {
   };
 
  public:
+  /// The state of particles of type P.
   template <class P>
   using StateFor = State<P, typename Inner::template MemoryFor<P>>;
 
+  /// See spread().
   Spread(Inner sampler, MPI_Comm comm, const Options& options)
       : sampler_(std::move(sampler)),
         comm_(std::make_shared<detail::Communicator>(comm, options)),
         team_(std::make_unique<detail::MpiTeam>(comm_)) {}
 
+  /// The number of this process, from 0.
   int process() const { return comm_->rank(); }
   int processes() const { return comm_->size(); }
+  /// For observers and files of many processes.
   detail::Communicator& communicator() const { return *comm_; }
 
   /// The state at step 0 from the particles of this process, of which there may be none.
