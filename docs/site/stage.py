@@ -216,7 +216,7 @@ def layout():
     (out / "layout.xml").write_text(re.sub(r"<navindex>.*</navindex>", lambda _: navigation, default, flags=re.S))
 
 
-SHORT = {"docs/choosing.md": "Which method?", "docs/chains.md": "NUTS and HMC", "docs/policies.md": "Policies", "docs/threads.md": "Threads and memory",
+SHORT = {"docs/choosing.md": "Which method?", "docs/distributed.md": "Many processes (MPI)", "docs/chains.md": "NUTS and HMC", "docs/policies.md": "Policies", "docs/threads.md": "Threads and memory",
          "docs/calibration.md": "Calibration and temperature", "docs/densities.md": "Densities and constraints",
          "docs/networks.md": "Networks", "examples/README.md": "Examples in detail",
          "examples/fashion_mnist/README.md": "FashionMNIST", "examples/cifar10/README.md": "CIFAR-10",
