@@ -95,6 +95,9 @@ if("mpi" IN_LIST REPEL_ADAPTERS)
   set(REPEL_MPIEXEC ${MPIEXEC_EXECUTABLE} ${MPIEXEC_PREFLAGS} ${MPIEXEC_NUMPROC_FLAG})
   set(REPEL_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
+  if(REPEL_SANITIZE)
+    list(APPEND REPEL_MPI_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0) # Open MPI keeps what its plug-ins have allocated
+  endif()
 endif()
 
 if("torch" IN_LIST REPEL_ADAPTERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
