@@ -147,10 +147,10 @@ Index constant_derivative(const Vector<Scalar>& first, const Matrix<Scalar>& s) 
   return -1;
 }
 
-/// Of n particles; one may be counted several times.
-inline std::string particles_were(Index count, Index n) {
-  if (count > n) return concat("particles were ", count, " times");
-  return concat(count, count == 1 ? " particle was" : " particles were");
+/// How often something happened to one of n particles; one may be counted several times.
+inline std::string particles_were(Index count, Index n, const char* what) {
+  if (count > n) return concat("particles were ", what, ", ", count, " times");
+  return concat(count, count == 1 ? " particle was " : " particles were ", what);
 }
 
 /// What speaks against the sample of n particles, and the whole verdict. `constant`: see constant_derivative().
@@ -219,7 +219,7 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
     object("there were too few steps to judge it");
   }
   if (20 * report.late_strays > n)
-    object(concat(particles_were(report.late_strays, n), " found without mass in the middle of the run"));
+    object(particles_were(report.late_strays, n, "found without mass in the middle of the run"));
   if (!(report.ksd_p_value >= 0.001))
     object(concat("the kernelised Stein discrepancy rejects it (p = ", rounded(report.ksd_p_value), ")"));
   report.trusted = against.empty();
@@ -233,7 +233,7 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
                          : "; more gradients, more particles, a start closer by or another parametrisation may help, "
                            "and docs/calibration.md says what the figures mean");
   if (report.strays > 0)
-    report.message.append(concat("; ", particles_were(report.strays, n), " moved from places without mass"));
+    report.message.append("; ").append(particles_were(report.strays, n, "moved from places without mass"));
 }
 
 }  // namespace detail

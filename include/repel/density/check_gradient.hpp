@@ -91,9 +91,9 @@ void differences_along(const P& w, Index particle, Index k, const Evaluate& eval
   evaluate(std::as_const(points), std::as_const(steps));
 }
 
-/// A density that is not finite says more than its gradient.
+/// The log densities, looked at before the gradient: one that is not finite says more.
 template <class Target, class P>
-void require_finite_density(Target& target, const P& w) {
+Vector<double> finite_densities(Target& target, const P& w) {
   Vector<double> values(w.cols());
   target.log_density(w, values);
   if (values.size() != w.cols())
@@ -104,17 +104,16 @@ void require_finite_density(Target& target, const P& w) {
       fail("check_gradient", "the log density of w.col(", j, ") is ", values(j),
            ", but must be finite: is there a NaN in the data, or a parameter with a bound, which repel::constrained "
            "would keep?");
+  return values;
 }
 
-/// ∇ log p against differences of log p.
+/// ∇ log p against differences of log p, whose values at w are `at`.
 template <class Target, class P>
-GradientCheck check_by_density(Target& target, const P& w, const P& g) {
+GradientCheck check_by_density(Target& target, const P& w, const P& g, const Vector<double>& at) {
   GradientCheck out;
   out.error = -1;
-  Vector<double> values(w.cols());
+  Vector<double> values;
   bool vague = false;
-  target.log_density(w, values);
-  const Vector<double> at = values;
   for (Index j = 0; j < w.cols(); ++j) {
     const double rounding = std::numeric_limits<typename P::Scalar>::epsilon() *
                             (std::abs(at(j)) + static_cast<double>(w.col(j).cwiseProduct(g.col(j)).cwiseAbs().sum()));
@@ -222,13 +221,13 @@ GradientCheck check_gradient(Target&& target, const Eigen::MatrixBase<Derived>& 
   detail::resize_unwritten(g, points.rows(), points.cols());
   if constexpr (requires { target.begin_step(Index{0}); }) target.begin_step(Index{0});
   Vector<double> values;
-  if constexpr (requires { target.log_density(points, values); }) detail::require_finite_density(target, points);
+  if constexpr (requires { target.log_density(points, values); }) values = detail::finite_densities(target, points);
   target(points, g);
   detail::require_same_shape("check_gradient", "the gradient written by the target", g, "w", points);
   detail::require_usable("check_gradient", "the gradient", g);
   GradientCheck out;
   if constexpr (requires { target.log_density(points, values); })
-    out = detail::check_by_density(target, points, g);
+    out = detail::check_by_density(target, points, g, values);
   else
     out = detail::check_by_symmetry(target, points);
   out.message += detail::constant_coordinate(points, g);

@@ -56,10 +56,11 @@ void judge(HmcResult<Scalar>& result) {
   if (!(r_hat <= kLargestRHat))
     object(concat("R-hat of coordinate ", worst, " is ", r_hat, " (should be at most ", kLargestRHat, ")"));
   if (!(samples >= kSmallestSamples))
-    object(concat("the effective sample size of coordinate ", fewest, " is ", samples, " (at least ", kSmallestSamples,
-                  ")"));
+    object(concat("the effective sample size of coordinate ", fewest, " is ", samples, " (should be at least ",
+                  kSmallestSamples, ")"));
   if (result.divergences > 0)
-    object(concat(result.divergences, " divergent transition", result.divergences == 1 ? "" : "s", " (none)"));
+    object(
+        concat(result.divergences, " divergent transition", result.divergences == 1 ? "" : "s", " (should be none)"));
   result.trusted = against.empty() && result.report.finished();
   result.report.message += against.empty()
                                ? concat("; the chains agree: largest R-hat ", r_hat,

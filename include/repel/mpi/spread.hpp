@@ -11,31 +11,19 @@
 #include <repel/linalg/steady_sum.hpp>
 #include <repel/mpi/communicator.hpp>
 #include <repel/mpi/exchange.hpp>
+#include <repel/mpi/state.hpp>
 #include <repel/sampler.hpp>
 #include <repel/space/coordinates.hpp>
 #include <repel/space/function_space.hpp>
 #include <repel/space/weight_space.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <exception>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace repel::mpi {
-
-/// All that changes in one process: its own particles, what the optimiser remembers about them, and how all particles are
-/// divided. In the order of the processes the particles are those of a State of the sampler without MPI.
-template <class P, class Memory>
-struct State {
-  P particles;                ///< d×(own); may be edited between steps, keeping its shape
-  Index step = 0;             ///< steps taken so far, the same in all processes
-  Memory memory;              ///< what the optimiser remembers about them
-  std::vector<Index> counts;  ///< how many particles each process has
-  Share share;                ///< which of all particles the own ones are
-};
 
 /// The sampler of one process among several; made by spread().
 template <class S>
