@@ -191,8 +191,8 @@ class Predictor {
         : file(path, "ensemble", detail::kEnsembleMagic, detail::kEnsembleVersion) {
       if (const auto size = file.number<std::uint64_t>("scalar"); size != sizeof(Scalar))
         file.refuse("has ", 8 * size, "-bit numbers, but this program's have ", 8 * sizeof(Scalar), " bits");
-      network = Description::from_text(file.text("network"));
-      likelihood = Description::from_text(file.text("likelihood"));
+      network = description("network");
+      likelihood = description("likelihood");
       if (file.version() >= 2) {
         note = file.text("note");
         for (Vector<double>* part : parts(scaling)) {
@@ -209,7 +209,16 @@ class Predictor {
       const char* values = file.skip("particles", sizeof(Scalar) * static_cast<std::size_t>(rows * columns));
       file.end("particles");
       particles.resize(static_cast<Index>(rows), static_cast<Index>(columns));
-      std::memcpy(particles.data(), values, sizeof(Scalar) * static_cast<std::size_t>(rows * columns));
+      if (particles.size() > 0)
+        std::memcpy(particles.data(), values, sizeof(Scalar) * static_cast<std::size_t>(rows * columns));
+    }
+
+    Description description(const char* what) {
+      try {
+        return Description::from_text(file.text(what));
+      } catch (const std::invalid_argument& error) {
+        file.damaged("its ", what, " cannot be read: ", error.what());
+      }
     }
 
     void require_same(const char* what, const Description& found, const Description& wanted) const {

@@ -145,6 +145,23 @@ TEST_CASE("a damaged file is refused, whatever the damage", "[predictor]") {
   CHECK(missed == 0);
 }
 
+TEST_CASE("a description that cannot be read is a damaged file, whatever its checksum", "[predictor]") {
+  const test::Folder folder;
+  const fs::path file = folder.path / "e.repel";
+  const auto model = posterior();
+  repel::Predictor(model, model.prior_draws(2, 3)).save(file);
+  std::string bytes = bytes_of(file);
+  bytes.resize(bytes.size() - 8);
+  const std::size_t at = bytes.find(" = ");
+  REQUIRE(at != std::string::npos);
+  bytes[at + 1] = '-';
+  const std::uint64_t sum = repel::checksum(bytes);
+  bytes.append(reinterpret_cast<const char*>(&sum), 8);
+  write(file, bytes);
+  CHECK_THROWS_AS(Mine::load(file), repel::FileError);
+  CHECK_THROWS_WITH(Mine::load(file), contains("e.repel is damaged: its network cannot be read"));
+}
+
 TEST_CASE("a file of version 1 is read", "[predictor]") {
   auto old = repel::Predictor<repel::Mlp, repel::LearnedNoiseLikelihood, float>::load(REPEL_GOLDEN_DIR
                                                                                       "/predictor/version1.repel");

@@ -185,6 +185,20 @@ TEST_CASE("a damaged or foreign checkpoint is refused with the reason, and the g
   CHECK(repel::run(sampler(), resumed_state, 1, repel::Checkpoints(file, "a", 0)).finished());
   CHECK(content(file) == good);  // the same bits, after all
 
+  // A damaged one that cannot be renamed is told of, and the one before it is used all the same.
+  {
+    replace(file, first_bit);
+    const fs::path in_the_way = file.string() + ".damaged";
+    fs::remove(in_the_way);
+    fs::create_directories(in_the_way / "something");
+    auto state_too = start();
+    const repel::Resumed resumed = repel::resume_checkpoint(file, state_too, "a");
+    CHECK((resumed.from == previous && state_too.step == 4));
+    CHECK_THAT(resumed.refused, contains("is damaged") && contains("; it could not be renamed: "));
+    fs::remove_all(in_the_way);
+    replace(file, good);
+  }
+
   // Of another run: nothing is touched, and no older one is taken instead.
   auto foreign = start();
   CHECK_THROWS_AS(repel::resume_checkpoint(file, foreign, "b"), repel::CheckpointError);

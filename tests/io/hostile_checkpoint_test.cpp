@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -160,6 +161,36 @@ TEST_CASE("two writers of one file do not tear each other's", "[checkpoint][host
     const std::string found = content(one);
     CHECK((found == content_a || found == content_b));
   }
+  CHECK(names_in(folder.path) == std::vector<std::string>{"run", "run.previous"});
+}
+
+TEST_CASE("there is a file in its place at any time", "[checkpoint][hostile]") {
+  const Folder folder;
+  const auto file = folder.path / "run", previous = folder.path / "run.previous";
+  repel::write_file(file, "0");
+  std::atomic<bool> done = false;
+  std::size_t looks = 0, missing = 0;
+  std::thread reader([&] {
+    for (; !done; ++looks) missing += fs::exists(file) ? 0 : 1;
+  });
+  for (int k = 1; k <= 300; ++k) {
+    repel::AtomicFile out(file);
+    const std::string text = std::to_string(k);
+    out.write(text.data(), text.size());
+    out.commit(previous);
+  }
+  done = true;
+  reader.join();
+  CHECK(looks > 300);
+  CHECK(missing == 0);
+  CHECK((content(file) == "300" && content(previous) == "299"));
+  // As a kill between the two steps of commit() would leave it: both names for one file.
+  fs::remove(previous);
+  fs::create_hard_link(file, previous);
+  repel::AtomicFile out(file);
+  out.write("x", 1);
+  out.commit(previous);
+  CHECK((content(file) == "x" && content(previous) == "300"));
   CHECK(names_in(folder.path) == std::vector<std::string>{"run", "run.previous"});
 }
 

@@ -15,9 +15,10 @@
 #include <system_error>
 #include <utility>
 
-#if __has_include(<unistd.h>)
+#if !defined(_WIN32) && __has_include(<unistd.h>)
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define REPEL_HAS_FSYNC 1
 #endif
@@ -47,7 +48,7 @@ class AtomicFile {
     if (file_ == nullptr) return;
     const detail::NoFileSizeSignal no_signal;
     std::fclose(file_);
-    std::remove(part_.c_str());
+    remove(part_);
   }
 
   /// Appends bytes.
@@ -70,24 +71,20 @@ class AtomicFile {
     }
     file_ = nullptr;
     if (!good) {
-      std::remove(part_.c_str());
+      remove(part_);
       errno = why;
       refuse("cannot be written");
     }
     std::error_code error;
-    bool keep = !previous.empty() && std::filesystem::exists(path_);
-    if (keep) std::filesystem::rename(path_, previous, error);
-    if (error == std::errc::no_such_file_or_directory) {  // another writer has just moved it there
-      keep = false;
-      error.clear();
-    }
+    bool moved = false;
+    if (!previous.empty() && std::filesystem::exists(path_)) moved = keep_as(previous, error);
     if (!error) {
       std::filesystem::rename(part_, path_, error);
       std::error_code ignored;
-      if (error && keep) std::filesystem::rename(previous, path_, ignored);  // as it was
+      if (error && moved) std::filesystem::rename(previous, path_, ignored);  // as it was
     }
     if (error) {
-      std::remove(part_.c_str());
+      remove(part_);
       throw std::runtime_error("repel: " + path_.string() + ": cannot be put in place: " + error.message());
     }
     sync_folder();
@@ -104,7 +101,7 @@ class AtomicFile {
       if (!at->path().filename().string().starts_with(start)) continue;
       const int descriptor = ::open(at->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
       if (descriptor < 0) continue;
-      if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) std::remove(at->path().c_str());
+      if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) remove(at->path());
       ::close(descriptor);
     }
 #endif
@@ -113,6 +110,23 @@ class AtomicFile {
  private:
   [[noreturn]] void refuse(const char* what) const {
     throw std::runtime_error("repel: " + path_.string() + ": " + what + ": " + std::strerror(errno));
+  }
+
+  static void remove(const std::filesystem::path& file) {
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+
+  /// Gives the file that is there a second name, `previous`, so that there is a file at PATH at any time. Returns whether
+  /// it was moved there instead, where the file system has no hard links.
+  bool keep_as(const std::filesystem::path& previous, std::error_code& error) const {
+    const std::filesystem::path link = part_.string() + "-previous";
+    std::filesystem::create_hard_link(path_, link, error);
+    const bool linked = !error;
+    std::filesystem::rename(linked ? link : path_, previous, error);
+    if (linked) remove(link);  // it is still there if `previous` was the same file
+    if (error == std::errc::no_such_file_or_directory) error.clear();  // another writer has just moved it there
+    return !linked && !error;
   }
 
   static std::string unique_ending() {
@@ -132,6 +146,13 @@ class AtomicFile {
     const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0) return nullptr;
     ::flock(descriptor, LOCK_EX | LOCK_NB);  // until it is closed; see remove_leftovers
+    struct stat ours {
+    }, there{};
+    if (::fstat(descriptor, &ours) != 0 || ::lstat(part.c_str(), &there) != 0 || ours.st_ino != there.st_ino) {
+      ::close(descriptor);  // another process took it for a leftover before it was locked
+      errno = EEXIST;
+      return nullptr;
+    }
     std::FILE* const file = ::fdopen(descriptor, "wb");
     if (file == nullptr) ::close(descriptor);
     return file;

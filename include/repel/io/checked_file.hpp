@@ -59,7 +59,9 @@ class CheckedWriter {
     number(std::uint64_t{value.size()});
     bytes_ += value;
   }
-  void raw(const void* data, std::size_t count) { bytes_.append(static_cast<const char*>(data), count); }
+  void raw(const void* data, std::size_t count) {
+    if (count > 0) bytes_.append(static_cast<const char*>(data), count);  // an empty matrix has no data
+  }
 
   /// Puts the file in its place; with `previous`, the one that was there is kept under that name.
   void write(const std::filesystem::path& path, const std::filesystem::path& previous = {}) const {

@@ -194,7 +194,9 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& path, S& state, cons
   S next = state;
   detail::for_each_array(next, [&](auto& array) {
     Matrix<typename std::remove_cvref_t<decltype(array)>::Scalar> values(array.rows(), array.cols());
-    std::memcpy(values.data(), read[k++], sizeof(values(0)) * static_cast<std::size_t>(values.size()));
+    if (values.size() > 0)
+      std::memcpy(values.data(), read[k], sizeof(values(0)) * static_cast<std::size_t>(values.size()));
+    ++k;
     array = values;
   });
   next.step = static_cast<Index>(step);
@@ -211,7 +213,7 @@ struct Resumed {
 };
 
 /// Resumes from the last checkpoint, if there is one. If that is damaged it is renamed to PATH.damaged and the one
-/// before it is used. Throws CheckpointError, and changes nothing, if the checkpoint belongs to another run or if all
+/// before it is used (`refused` says so, and if it could not be renamed). Throws CheckpointError, and changes nothing, if the checkpoint belongs to another run or if all
 /// are damaged.
 template <Saveable S>
 Resumed resume_checkpoint(const std::filesystem::path& path, S& state, const std::string& settings) {
@@ -230,7 +232,9 @@ Resumed resume_checkpoint(const std::filesystem::path& path, S& state, const std
           error.what() + std::string("; it is left as it is, and so is the one before it, ") + previous.string(),
           false);
     Resumed result = load(previous, error.what());
-    std::filesystem::rename(path, path.string() + ".damaged");  // so that it does not take the place of the good one
+    std::error_code failed;
+    std::filesystem::rename(path, path.string() + ".damaged", failed);  // so that it does not take the good one's place
+    if (failed) result.refused += "; it could not be renamed: " + failed.message();
     return result;
   }
 }
