@@ -146,6 +146,35 @@ TEST_CASE("constrain and unconstrain are inverse to each other", "[constrained]"
   CHECK(test::relative_error(model.unconstrain(model.constrain(z)), z) < 1e-9);
 }
 
+TEMPLATE_TEST_CASE("numbers next to a bound at 0 stay inside it where denormal numbers count as 0", "[constrained]",
+                   float, double) {
+  const repel::FlushDenormals flush;  // as in every step of a sampler
+  for (const TestType z : {TestType(-88), TestType(-709), TestType(-1000)}) {
+    TestType x[2];
+    CAPTURE(z);
+    repel::positive().constrain(&z, x);
+    CHECK((x[0] > 0 && std::isfinite(1 / x[0])));
+    repel::below(0).constrain(&z, x);
+    CHECK((x[0] < 0 && std::isfinite(1 / x[0])));
+    repel::interval(0, 1).constrain(&z, x);
+    CHECK((x[0] > 0 && std::isfinite(1 / x[0])));
+    const TestType minus = -z, two[2] = {TestType(0), z};
+    repel::interval(-1, 0).constrain(&minus, x);
+    CHECK((x[0] < 0 && std::isfinite(1 / x[0])));
+    repel::ordered(2).constrain(two, x);
+    CHECK(x[1] - x[0] > 0);
+  }
+}
+
+TEST_CASE("a target for one type of numbers alone can be constrained", "[constrained]") {
+  const Eigen::Matrix2d precision{{2, 0.5}, {0.5, 1}};
+  const auto model = repel::constrained([&](const auto& x, auto& g) { g = -precision * x; }, repel::positive(2));
+  const Eigen::MatrixXd z = repel::normal(2, 3, 1), x = z.array().exp();
+  Eigen::MatrixXd g(2, 3);
+  model(z, g);
+  CHECK(g.isApprox(Eigen::MatrixXd((-(precision * x).array() * x.array() + 1).matrix()), 1e-14));
+}
+
 TEST_CASE("what is out of bounds or does not add up is refused", "[constrained]") {
   auto nothing = [](const auto& w, auto& g) { g = w; };
   const auto refuse = [&](auto transform, const Eigen::VectorXd& x, const char* why) {
@@ -161,7 +190,9 @@ TEST_CASE("what is out of bounds or does not add up is refused", "[constrained]"
   refuse(repel::positive(), Eigen::VectorXd::Constant(1, std::nan("")), "must be larger");
   refuse(repel::simplex(3), Eigen::Vector2d(0.5, 0.5), "x has 2 rows, but must have 3");
   CHECK_THROWS_WITH(repel::interval(1, 1), Contains("low must be below high"));
+  CHECK_THROWS_WITH(repel::interval(1, std::nextafter(1, 2)), Contains("there must be numbers between them"));
   CHECK_THROWS_WITH(repel::scaled(0, 0), Contains("sd is 0"));
+  CHECK_THROWS_WITH(repel::scaled(std::nan(""), 1), Contains("mean is nan, but must be finite"));
   CHECK_THROWS_WITH(repel::simplex(1), Contains("at least 2"));
   CHECK_THROWS_WITH(repel::positive(0), Contains("at least 1"));
   auto sampler = repel::weight_space(repel::constrained(nothing, repel::real(2), repel::positive()), repel::Svgd{});

@@ -45,6 +45,15 @@ Eigen::VectorXd by_differences(const Everything& f, const Eigen::VectorXd& w) {
 
 }  // namespace
 
+namespace {
+
+template <class T>
+concept CanPow = requires(T a, T b) {
+  repel::pow(a, b);
+};
+
+}  // namespace
+
 TEST_CASE("functions for densities against the standard library's", "[differentiated]") {
   for (const double x : {1e-6, 0.1, 0.5, 1.0, 2.0, 7.3, 8.0, 100.0, 1e6})
     CHECK(repel::log_gamma(x) == Approx(std::lgamma(x)).epsilon(1e-13).margin(1e-13));
@@ -54,6 +63,16 @@ TEST_CASE("functions for densities against the standard library's", "[differenti
         Approx(1000 + std::log1p(std::exp(-1.0))));
   CHECK(repel::log_sum_exp(1000.0, 999.0) == Approx(1000 + std::log1p(std::exp(-1.0))));
   CHECK(repel::log_sum_exp(-1000.0, 3) == 3);
+  constexpr double infinity = std::numeric_limits<double>::infinity();  // −∞ is the logarithm of a weight of 0
+  CHECK(repel::log_sum_exp(-infinity, 3.0) == 3);
+  CHECK(repel::log_sum_exp(3.0, -infinity) == 3);
+  CHECK(repel::log_sum_exp(-infinity, -infinity) == -infinity);
+  CHECK(repel::log_sum_exp(infinity, 3.0) == infinity);
+  CHECK(std::isnan(repel::log_sum_exp(std::nan(""), infinity)));
+  CHECK(repel::log_sum_exp(Eigen::VectorXd(Eigen::Vector3d(-infinity, 3, -infinity))) == 3);
+  CHECK(repel::log_sum_exp(Eigen::VectorXd(Eigen::Vector2d(-infinity, -infinity))) == -infinity);
+  STATIC_REQUIRE(!CanPow<int>);  // where `using namespace repel` would let it win over std::pow
+  STATIC_REQUIRE(CanPow<repel::Dual>);
   for (const double exponent : {-2.5, 0.0, 0.3, 4.0})
     CHECK(repel::pow(1.7, exponent) == Approx(std::pow(1.7, exponent)).epsilon(1e-14));
   const repel::Dual power = repel::pow(repel::Dual(1.7, 8, 0), repel::Dual(2.5, 8, 1));

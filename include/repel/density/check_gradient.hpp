@@ -209,9 +209,9 @@ std::string constant_coordinate(const P& w, const P& g) {
 }  // namespace detail
 
 /// Compares ∇ log p, as the target writes it for the columns of w, with its log density by finite differences of the
-/// best step; where the target has no log_density(w, values), looks whether its Jacobian is symmetric, as every
-/// gradient's is. The message also names a coordinate whose derivative is the same at all points. Takes 32 evaluations
-/// for every number. Give it a few ordinary points, not all zero.
+/// best step; where the target has no log_density(w, values), it checks whether the Jacobian is symmetric, as every
+/// gradient's is. The message also names a coordinate whose derivative is the same at all points. It takes 32 evaluations
+/// for every coordinate of every point. Give it a few ordinary points, not all zero.
 template <class Target, class Derived>
 GradientCheck check_gradient(Target&& target, const Eigen::MatrixBase<Derived>& w) {
   using P = Matrix<typename Derived::Scalar>;

@@ -48,6 +48,14 @@ void pull_back(const T& transform, const Scalar* z, const Scalar* x, const Scala
   }
 }
 
+template <class Target, class Scalar>
+concept TakesMatricesOf = requires(Target& t, const Matrix<Scalar>& x, Matrix<Scalar>& s) {
+  t(x, s);
+};
+/// In a concept, float is tried only if double does not do: a generic lambda may not compile for both.
+template <class Target>
+concept TakesMatrices = TakesMatricesOf<Target, double> || TakesMatricesOf<Target, float>;
+
 }  // namespace detail
 
 /// A density of constrained parameters x as one of free ones z, for any sampler:
@@ -59,11 +67,9 @@ void pull_back(const T& transform, const Scalar* z, const Scalar* x, const Scala
 template <class Target, class... Transforms>
 class Constrained {
  public:
-  static_assert(
-      requires(Target & t, const Matrix<double>& x, Matrix<double>& s) { t(x, s); } ||
-          requires(Target & t, const Matrix<float>& x, Matrix<float>& s) { t(x, s); },
-      "repel::constrained: the first argument must be a target, callable as target(x, g); for a log density "
-      "alone write repel::constrained(repel::differentiated(log_density), ...)");
+  static_assert(detail::TakesMatrices<Target>,
+                "repel::constrained: the first argument must be a target, callable as target(x, g); for a log density "
+                "alone write repel::constrained(repel::differentiated(log_density), ...)");
   static_assert(sizeof...(Transforms) > 0, "repel::constrained: at least one transform is needed, such as real(3)");
   static_assert(
       (Transform<Transforms> && ...),

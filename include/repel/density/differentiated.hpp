@@ -36,8 +36,8 @@ using Dual = Eigen::AutoDiffScalar<Eigen::Matrix<double, 8, 1>>;
 /// So say it, by a member dim() or as differentiated(log_density, dim): every other number throws.
 ///
 /// A gradient costs about ⌈d/8⌉ evaluations of the density, each some three times as long as in double: the best choice
-/// up to some fifty parameters. Beyond, a tape (repel/adolc.hpp) or a gradient by hand is faster; docs/densities.md has
-/// figures. Everything is computed in double, whatever the particles are. Particles run in parallel, so the density must
+/// up to a few hundred parameters. Beyond, a tape (repel/adolc.hpp) is faster, and a gradient by hand can be at any size;
+/// docs/densities.md has figures. Everything is computed in double, whatever the particles are. Particles run in parallel, so the density must
 /// not write to shared data. A member begin_step(step) of the density, such as one that draws a minibatch, is called once
 /// before every step. Where the log density is not a finite number the gradient is NaN, so that samplers stop and say so.
 template <class LogDensity>

@@ -4,6 +4,8 @@
 #include <repel/core/types.hpp>
 
 #include <cmath>
+#include <concepts>
+#include <limits>
 #include <type_traits>
 
 // Functions that log densities need and that automatic differentiation's scalars often lack. They work on double and on
@@ -19,17 +21,21 @@ T log1p_exp(const T& x) {
   return 0.5 * (x + size) + log(1 + decay);
 }
 
-/// aᵇ, a > 0: for an exponent that is a parameter, which Eigen's AutoDiff lacks.
+/// aᵇ, a > 0: for an exponent that is a parameter, which Eigen's AutoDiff lacks. Not for integers.
 template <class T>
-T pow(const T& a, const std::type_identity_t<T>& b) {
+requires(!std::integral<T>) T pow(const T& a, const std::type_identity_t<T>& b) {
   using std::exp, std::log;
   return exp(b * log(a));
 }
 
-/// log Σ_i exp(v_i)
+/// log Σ_i exp(v_i). Of numbers, some or all may be −∞, as the logarithm of a weight of 0 is.
 template <class T>
 T log_sum_exp(const Vector<T>& v) {
   using std::abs, std::exp, std::log;
+  if constexpr (std::floating_point<T>) {
+    const T most = v.maxCoeff();
+    return std::isinf(most) ? most : most + log((v.array() - most).exp().sum());
+  }
   T largest = v(0);
   for (Index i = 1; i < v.size(); ++i) {
     const T gap = v(i) - largest;
@@ -40,9 +46,11 @@ T log_sum_exp(const Vector<T>& v) {
   return largest + log(sum);
 }
 
-/// log(eᵃ + eᵇ)
+/// log(eᵃ + eᵇ), with the same exception.
 template <class T>
 T log_sum_exp(const T& a, const std::type_identity_t<T>& b) {
+  if constexpr (std::floating_point<T>)
+    if (std::isinf(a) || std::isinf(b)) return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? b : a;
   return a + log1p_exp(T(b - a));
 }
 

@@ -100,7 +100,7 @@ struct Simplex {
 
 /// x_1 < x_2 < …: the first as it is, then each the exponential of z above the one before.
 struct Ordered {
-  Index count = 2;  ///< rising numbers
+  Index count = 2;  ///< increasing numbers
 
   Index free_dim() const { return count; }
   Index dim() const { return count; }
@@ -113,7 +113,7 @@ struct Ordered {
     for (Index i = 1; i < count; ++i) {
       x[i] = x[i - 1] + exp(z[i]);
       if constexpr (std::floating_point<T>)
-        if (x[i] == x[i - 1]) x[i] = std::nextafter(x[i], std::numeric_limits<T>::max());
+        if (x[i] == x[i - 1]) x[i] = detail::next_to(x[i], std::numeric_limits<T>::max());
       sum += z[i];
     }
     return sum;
@@ -142,7 +142,7 @@ struct Ordered {
 
 /// `count` positive numbers that add up to 1, from count − 1 free ones.
 inline transform::Simplex simplex(Index count) { return {detail::require_count("simplex", count, 2)}; }
-/// `count` numbers in rising order.
+/// `count` numbers in increasing order.
 inline transform::Ordered ordered(Index count) { return {detail::require_count("ordered", count, 1)}; }
 
 }  // namespace repel

@@ -37,6 +37,18 @@ concept Transform = requires(const T& t, const double* in, double* out, const Du
   { t.constrain(dual_in, dual_out) } -> std::convertible_to<Dual>;
 };
 
+namespace detail {
+
+/// The number next to x in the direction of `towards`. Denormal numbers are passed over, since samplers count them as 0.
+template <std::floating_point T>
+T next_to(T x, T towards) {
+  constexpr T least = std::numeric_limits<T>::min();
+  if (std::abs(x) < least) return x < towards ? least : -least;
+  return std::nextafter(x, towards);
+}
+
+}  // namespace detail
+
 namespace transform {
 
 /// Numbers that are transformed one by one. Map has, for a scalar z: value(z), log_slope(z) = log dx/dz, slope(z) and
@@ -99,7 +111,7 @@ struct HalfLine {
     const T x = static_cast<T>(bound) + static_cast<T>(direction) * exp(z);
     if constexpr (std::floating_point<T>)  // z of −40 would be rounded to the bound
       if (x == static_cast<T>(bound))
-        return std::nextafter(x, static_cast<T>(direction) * std::numeric_limits<T>::max());
+        return detail::next_to(x, static_cast<T>(direction) * std::numeric_limits<T>::max());
     return x;
   }
   template <class T>
@@ -167,7 +179,7 @@ struct Between {
   template <class T>
   T inside(T x) const {
     const T a = static_cast<T>(low), b = static_cast<T>(high);
-    return x <= a ? std::nextafter(a, b) : x >= b ? std::nextafter(b, a) : x;
+    return x <= a ? detail::next_to(a, b) : x >= b ? detail::next_to(b, a) : x;
   }
 };
 
@@ -188,6 +200,7 @@ inline transform::Elementwise<transform::Affine> real(Index count = 1) {
 }
 /// `count` numbers whose likely size is known: the sampler sees (x − mean) / sd. Nothing else changes.
 inline transform::Elementwise<transform::Affine> scaled(double mean, double sd, Index count = 1) {
+  if (!std::isfinite(mean)) detail::fail("scaled", "mean is ", mean, ", but must be finite");
   detail::require_positive("scaled", "sd", sd);
   return {{mean, sd}, detail::require_count("scaled", count, 1)};
 }
@@ -209,6 +222,8 @@ inline transform::Elementwise<transform::HalfLine> below(double bound, Index cou
 inline transform::Elementwise<transform::Between> interval(double low, double high, Index count = 1) {
   if (!(low < high && std::isfinite(high - low)))
     detail::fail("interval", "low is ", low, " and high ", high, ", but low must be below high, and both finite");
+  if (detail::next_to(low, high) >= high)
+    detail::fail("interval", "low is ", low, " and high ", high, ", but there must be numbers between them");
   return {{low, high}, detail::require_count("interval", count, 1)};
 }
 
