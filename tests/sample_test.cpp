@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numbers>
 
 namespace sample_test {
@@ -259,8 +260,38 @@ TEST_CASE("mistakes that people make, and what the reports say", "[.mistakes]") 
   show("wrong scale in one coordinate: its gradient twice what the others' cross terms say, d = 2", half_doubled, 2);
 }
 
+TEST_CASE("a place of infinite height is no place to send others to", "[sample]") {
+  auto force = [](const auto& w, auto& g) {
+    for (repel::Index j = 0; j < w.cols(); ++j) g(0, j) = w(0, j) < 10 ? -w(0, j) : std::numeric_limits<double>::max();
+  };
+  repel::detail::CountedTarget<decltype(force)> target(force);
+  Eigen::MatrixXd x{{-1.0, -0.5, 0.0, 0.2, 0.4, 0.8, 1.2, 1000.0}};
+  CHECK(std::isnan(repel::detail::heights(target, x, 2, 4000)[7]));
+  CHECK(repel::detail::gather_strays(target, x, 1, 4000) == 1);
+  CHECK(std::abs(x(0, 7)) < 2);
+}
+
+TEST_CASE("of several values the worst is kept, and a NaN for good", "[sample]") {
+  double worst = 0;
+  repel::Index at = 0;
+  const double values[] = {0.1, 0.5, 0.3, std::nan(""), 9};
+  for (repel::Index k = 0; k < 5; ++k) {
+    repel::detail::keep_worst(values[k], k, worst, at);
+    if (k == 2) CHECK((worst == 0.5 && at == 1));
+  }
+  CHECK((std::isnan(worst) && at == 3));
+  repel::detail::Ledger<double> ledger(3, 0, 8);  // the NaN is not in the last entry that is looked at
+  for (repel::Index step = 0; step < 8; ++step) {
+    Eigen::MatrixXd z = repel::normal(3, 5, 1), s = -z;
+    s(1, 0) = std::nan("");
+    ledger.add(step, z, z, s);
+  }
+  CHECK(std::isnan(ledger.turning()));
+}
+
 TEST_CASE("a temperature that scatters too much to be told from 1 is not trusted", "[sample]") {
-  const auto verdict = [](double low, double high) {
+  double p_value = 0.5;
+  const auto verdict = [&](double low, double high) {
     repel::detail::Ledger<double> ledger(1, 0, 800);
     const Eigen::MatrixXd z = Eigen::MatrixXd{{-1.5, -0.5, 0.5, 1.5}};
     for (repel::Index step = 0; step < 800; step += 4) {
@@ -270,7 +301,7 @@ TEST_CASE("a temperature that scatters too much to be told from 1 is not trusted
     }
     repel::SampleReport report;
     report.arrived = 4;
-    report.ksd_p_value = 0.5;
+    report.ksd_p_value = p_value;
     report.run.last.finite = true;
     repel::detail::judge(ledger, 4, -1, report);
     return report;
@@ -281,6 +312,11 @@ TEST_CASE("a temperature that scatters too much to be told from 1 is not trusted
   CHECK(report.temperature == Approx(1.6));
   CHECK(!report.trusted);
   CHECK_THAT(report.message, contains("has the temperature 1.6 where a sample of the posterior has 1"));
+  // Without a gradient there is no test that could reject anything.
+  p_value = std::nan("");
+  CHECK(!verdict(0.9, 1.1).trusted);
+  CHECK_THAT(verdict(0.9, 1.1).message,
+             contains("not to be trusted: the gradient at the particles returned is not finite"));
 }
 
 }  // namespace sample_test

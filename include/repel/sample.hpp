@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,9 +50,10 @@ namespace repel {
 struct SampleOptions {
   Index particles = 100;  ///< more of them for more dimensions: see docs/choosing.md
   std::uint64_t seed = 1;
-  Index gradients = 0;  ///< evaluations of ∇ log p of one particle, at most; 0: 450000, or 1000 for each particle
+  Index gradients = 0;  ///< evaluations of ∇ log p of one particle, at most; 0: the larger of 450000 and 1000 n
   std::optional<Eigen::MatrixXd> start = {};  ///< d×n, in place of particles and of draws from N(0, 1)
-  bool check_gradient = false;  ///< first, at three particles (density/check_gradient.hpp): throws if wrong
+  bool check_gradient =
+      false;  ///< first, at three particles, not counted (density/check_gradient.hpp): throws if wrong
 };
 
 /// What came of it. `trusted` is false if anything below speaks against the sample, and the message says what. What it
@@ -62,15 +64,16 @@ struct SampleReport {
   std::string message;           ///< the verdict, what it rests on and what to do, in sentences
   double temperature = 0;        ///< T over the last quarter of the run, before corrections: 1 for a sample
   Eigen::VectorXd temperatures;  ///< and of each whitened coordinate (space/coordinates.hpp)
-  double ksd_p_value = 0;        ///< of the particles returned (diagnostics/ksd.hpp), in whitened coordinates
-  Index without_gradient = 0;    ///< random starts with no finite gradient, halved until there was one
-  Index arrived = 0;             ///< particles that found a flat place from their start
-  Index strays = 0;              ///< that were found where the posterior has no mass, and moved
-  Index late_strays = 0;         ///< of these, in the middle of the run
-  Index corrected = 0;           ///< coordinates whose moments Stein's identities corrected
-  Index gradients = 0;           ///< evaluations of ∇ log p of one particle
-  double seconds = 0;            ///< wall time
-  Report run;                    ///< of the steps
+  double ksd_p_value =
+      0;  ///< of the particles returned (diagnostics/ksd.hpp), in whitened coordinates; NaN: no gradient
+  Index without_gradient = 0;  ///< random starts with no finite gradient, halved until there was one
+  Index arrived = 0;           ///< particles that found a flat place from their start
+  Index strays = 0;            ///< that were found where the posterior has no mass, and moved
+  Index late_strays = 0;       ///< of these, in the middle of the run
+  Index corrected = 0;         ///< coordinates whose moments Stein's identities corrected
+  Index gradients = 0;         ///< evaluations of ∇ log p of one particle
+  double seconds = 0;          ///< wall time
+  Report run;                  ///< of the steps
 };
 
 /// What sample() returns.
@@ -153,6 +156,13 @@ inline std::string particles_were(Index count, Index n, const char* what) {
   return concat(count, count == 1 ? " particle was " : " particles were ", what);
 }
 
+/// The largest of several values and where it is; once there is a NaN, that.
+inline void keep_worst(double value, Index at, double& worst, Index& worst_at) {
+  if (std::isnan(worst) || value <= worst) return;
+  worst = value;
+  worst_at = at;
+}
+
 /// What speaks against the sample of n particles, and the whole verdict. `constant`: see constant_derivative().
 template <class Scalar>
 void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& report) {
@@ -191,9 +201,9 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
       const double off = std::abs(t.late - 1) - std::min(4 * t.error, 0.3),
                    sd = std::sqrt(std::max(variance.mean, 1e-300)), move = std::abs(mean.change) / sd,
                    spread = std::abs(variance.change) / (2 * variance.mean);
-      if (!(off <= worst_t)) worst_t = off, t_at = k;
-      if (!(move <= worst_move)) worst_move = move, move_at = k;
-      if (!(spread <= worst_spread)) worst_spread = spread, spread_at = k;
+      keep_worst(off, k, worst_t, t_at);
+      keep_worst(move, k, worst_move, move_at);
+      keep_worst(spread, k, worst_spread, spread_at);
     }
     report.temperature = report.temperatures.mean();
     // Over eighths of a long run at equilibrium, means of 100 particles move by hundredths of a standard deviation.
@@ -220,7 +230,9 @@ void judge(const Ledger<Scalar>& ledger, Index n, Index constant, SampleReport& 
   }
   if (20 * report.late_strays > n)
     object(particles_were(report.late_strays, n, "found without mass in the middle of the run"));
-  if (!(report.ksd_p_value >= 0.001))
+  if (std::isnan(report.ksd_p_value))
+    object("the gradient at the particles returned is not finite");
+  else if (!(report.ksd_p_value >= 0.001))
     object(concat("the kernelised Stein discrepancy rejects it (p = ", rounded(report.ksd_p_value), ")"));
   report.trusted = against.empty();
   report.message =
@@ -254,7 +266,8 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
       detail::fail("sample", "options.start has ", options.start->rows(), " rows, but must have ", dim, " like dim");
   }
   const Index n = options.start ? options.start->cols() : options.particles;
-  if (n < 4) detail::fail("sample", "particles is ", n, ", but must be at least 4");
+  if (n < 4 || n > (Index{1} << 40))
+    detail::fail("sample", "particles is ", n, ", but must be at least 4 and at most 2^40");
   const Index gradients = options.gradients == 0 ? std::max<Index>(450000, 1000 * n) : options.gradients;
   if (gradients < 1000 * n)
     detail::fail("sample", "gradients is ", gradients, ", but must be at least 1000 for each of ", n,
@@ -327,7 +340,8 @@ Sample sample(Target&& user_target, Index dim, const SampleOptions& options = {}
     }
   }
   moved = state.particles;
-  if (look()) report.ksd_p_value = diagnostics::ksd_test(z, pulled, diagnostics::KsdTest{.seed = options.seed}).p_value;
+  report.ksd_p_value = look() ? diagnostics::ksd_test(z, pulled, diagnostics::KsdTest{.seed = options.seed}).p_value
+                              : std::numeric_limits<double>::quiet_NaN();
   if (constant >= 0) constant = detail::constant_derivative(derivatives, s);
   detail::judge(ledger, n, constant, report);
   report.gradients = target.count();

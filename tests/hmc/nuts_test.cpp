@@ -587,6 +587,17 @@ TEST_CASE("chains in separate modes are not trusted", "[nuts][hmc]") {
   CHECK_THAT(h.report.message, contains("too few draws to judge"));
 }
 
+TEST_CASE("one chain, and chains that were stopped, are not trusted", "[nuts][hmc]") {
+  const Target normal = gaussian(Eigen::Matrix2d::Identity());
+  const auto one = run_nuts(normal, repel::normal(2, 1, 1), Nuts{.samples = 2000});
+  CHECK(!one.trusted);
+  CHECK_THAT(one.report.message, contains("; not to be trusted: one chain alone"));
+  const auto stopped = repel::nuts(normal, repel::normal(2, 4, 1), Nuts{.warmup = 200, .samples = 1000},
+                                   [](const auto&, const repel::StepInfo& info) { return info.step == 1190; });
+  CHECK(!stopped.trusted);
+  CHECK_THAT(stopped.report.message, contains("; not to be trusted: the run was stopped early"));
+}
+
 TEST_CASE("NUTS keeps what it has when it is stopped, and thins", "[nuts]") {
   const Target normal = gaussian(Eigen::Matrix3d::Identity());
   Nuts settings{.warmup = 50, .samples = 100, .seed = 9};

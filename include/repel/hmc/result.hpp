@@ -13,9 +13,9 @@
 
 namespace repel {
 
-/// Chains are trusted up to this R̂ (Vehtari et al. 2021),
+/// The largest R̂ of chains that are trusted (Vehtari et al. 2021).
 inline constexpr double kLargestRHat = 1.01;
-/// from this effective sample size on, and without divergences.
+/// The smallest effective sample size of chains that are trusted; they must also have no divergences.
 inline constexpr double kSmallestSamples = 400;
 
 /// What hmc() and nuts() return.
@@ -53,6 +53,8 @@ void judge(HmcResult<Scalar>& result) {
                samples = result.diagnostics.effective_samples.template minCoeff<Eigen::PropagateNaN>(&fewest);
   std::string against;
   const auto object = [&](const std::string& what) { against.append(against.empty() ? "" : ", ").append(what); };
+  if (!result.report.finished()) object("the run was stopped early");
+  if (result.chains < 2) object("one chain alone does not show what it has missed (run at least two)");
   if (!(r_hat <= kLargestRHat))
     object(concat("R-hat of coordinate ", worst, " is ", r_hat, " (should be at most ", kLargestRHat, ")"));
   if (!(samples >= kSmallestSamples))
@@ -61,7 +63,7 @@ void judge(HmcResult<Scalar>& result) {
   if (result.divergences > 0)
     object(
         concat(result.divergences, " divergent transition", result.divergences == 1 ? "" : "s", " (should be none)"));
-  result.trusted = against.empty() && result.report.finished();
+  result.trusted = against.empty();
   result.report.message += against.empty()
                                ? concat("; the chains agree: largest R-hat ", r_hat,
                                         ", smallest effective sample size ", samples, ", no divergent transitions")

@@ -18,9 +18,9 @@ namespace repel {
 
 /// Settings of Hamiltonian Monte Carlo. Step size and mass matrix are found in warm-up.
 struct Hmc {
-  Index warmup = 500;              ///< iterations used to adapt, then discarded
-  Index samples = 500;             ///< iterations after it, per chain
-  Index leapfrog_steps = 20;       ///< on average: each trajectory takes 1 to 2·20 − 1, to avoid resonances
+  Index warmup = 500;         ///< iterations used to adapt, then discarded
+  Index samples = 500;        ///< iterations after it, per chain
+  Index leapfrog_steps = 20;  ///< on average: each trajectory takes 1 to 2 · leapfrog_steps − 1, to avoid resonances
   double target_acceptance = 0.8;  ///< what the step size is adapted to
   Index thin = 1;                  ///< keep every thin-th draw
   std::uint64_t seed = 0;
@@ -30,7 +30,8 @@ struct Hmc {
 
   void validate() const {
     detail::require_chain_settings("Hmc", *this);
-    if (leapfrog_steps < 1) detail::fail("Hmc", "leapfrog_steps is ", leapfrog_steps, ", but must be at least 1");
+    if (leapfrog_steps < 1 || leapfrog_steps > (Index{1} << 40))
+      detail::fail("Hmc", "leapfrog_steps is ", leapfrog_steps, ", but must be at least 1 and at most 2^40");
   }
 };
 

@@ -44,7 +44,9 @@ class Ledger {
     for (Index l = 0; l < d; ++l)
       for (Index k = 0; k < l; ++k) {
         const Summary entry = summarise([&](Index part) { return turning_(k, part * d + l); });
-        largest = std::max(largest, std::abs(entry.mean) - 4 * entry.error);
+        const double beyond = std::abs(entry.mean) - 4 * entry.error;
+        if (!(beyond <= largest)) largest = beyond;
+        if (std::isnan(largest)) return largest;
       }
     return largest;
   }

@@ -57,7 +57,8 @@ std::vector<double> heights(CountedTarget<Target>& target, const Matrix<double>&
     std::vector<Index> still;
     for (Index a = 0; a < m; ++a) {
       const auto j = static_cast<std::size_t>(open[static_cast<std::size_t>(a)]);
-      height[j] = sums(a);
+      height[j] = std::isfinite(sums(a)) ? sums(a) : std::numeric_limits<double>::quiet_NaN();
+      if (std::isnan(height[j])) continue;
       if (std::abs(sums(a) - last[j]) > 1 + 0.05 * std::abs(sums(a)))
         still.push_back(open[static_cast<std::size_t>(a)]);
       last[j] = sums(a);
