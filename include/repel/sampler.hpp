@@ -37,17 +37,17 @@ enum class Fault {
 /// What one step did. Norms are averaged over the particles and taken in the space where they interact: of the
 /// particles in weight space, of the outputs in function space.
 struct StepInfo {
-  Index step = 0;        ///< the number of this step, from 1
-  double bandwidth = 0;  ///< the kernel's h; 0 for a rule without a kernel
-  double driving = 0;    ///< the norm of ∇ log p, annealed
-  double repulsion = 0;  ///< of the repulsive part of Φ (for SVGD with Ard or in more than 16 dimensions: of 4 to 16)
-  double direction = 0;  ///< of Φ itself: 0 at a fixed point of the rule
-  double noise = 0;      ///< β of Langevin noise (rule/langevin.hpp)
-  double temperature = 0;     ///< T: 1 for a sample of the posterior (linalg/virial.hpp), annealing left aside
-  Index iterations = 0;       ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
-  double residual = 0;        ///< what it reached, relative to the right-hand side
-  bool finite = true;         ///< false: a value was NaN, infinite or too large to square, and nothing was moved
-  Index particle = -1;        ///< if not finite, the first particle affected
+  Index step = 0;          ///< the number of this step, from 1
+  double bandwidth = 0;    ///< the kernel's h; 0 for a rule without a kernel
+  double driving = 0;      ///< the norm of ∇ log p, annealed
+  double repulsion = 0;    ///< of the repulsive part of Φ (for SVGD with Ard or where d > 16: from 4 to 16 particles)
+  double direction = 0;    ///< of Φ itself: 0 at a fixed point of the rule
+  double noise = 0;        ///< β of Langevin noise (rule/langevin.hpp)
+  double temperature = 0;  ///< T: 1 for a sample of the posterior (linalg/virial.hpp), annealing left aside
+  Index iterations = 0;    ///< of an iterative solver (linalg/solver.hpp): products with K; 0 for a dense one
+  double residual = 0;     ///< what it reached, relative to the right-hand side
+  bool finite = true;      ///< false: a value was NaN, infinite or too large to square, and nothing was moved
+  Index particle = -1;     ///< if not finite, the first particle affected
   Fault fault = Fault::none;  ///< if not finite, what it was
   /// For observers, until the sampler's next step; empty in a run's Report, and for samplers that do not show them.
   MatrixView gradients{};   ///< ∇ log p, annealed, where the particles interact: d×n in weight space
@@ -258,8 +258,12 @@ class Sampler {
     };
     if constexpr (as_given)
       check(state.memory);
-    else
+    else {
       check(state.memory.inner);
+      if (state.memory.frame.centre.size() != particles.rows())
+        detail::fail(SpacePolicy::name, "state.particles has ", particles.rows(), " rows, but its coordinates have ",
+                     state.memory.frame.centre.size());
+    }
   }
 
   template <class Values>

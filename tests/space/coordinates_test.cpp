@@ -143,6 +143,14 @@ TEST_CASE("fewer than 2d particles get a diagonal frame, and float particles one
   CHECK(repel::run(sampler, same, 5).finished());
 }
 
+TEST_CASE("particles that do not fit their coordinates are refused", "[coordinates]") {
+  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, Svgd{}, repel::Sgd{.learning_rate = 0.1},
+                                     coordinates::Whitened{});
+  auto state = sampler.init(repel::normal(3, 12, 1));
+  state.particles = repel::normal(4, 12, 1);
+  CHECK_THROWS_WITH(sampler.step(state), contains("state.particles has 4 rows, but its coordinates have 3"));
+}
+
 TEST_CASE("coordinates are part of the state: snapshots and checkpoints go on with the same bits", "[coordinates]") {
   const Wild target;
   const auto sampler = [&] {

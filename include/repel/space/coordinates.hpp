@@ -46,7 +46,7 @@ namespace coordinates {
 /// As they are; the default.
 struct AsGiven {};
 
-/// A scale for each coordinate, learnt from particles and gradients.
+/// A scale for each coordinate, learned from particles and gradients.
 struct Standardised {
   Index until = std::numeric_limits<Index>::max();  ///< adapt up to this step
   static constexpr bool whole = false;              ///< one length per coordinate
@@ -55,7 +55,7 @@ struct Standardised {
   }
 };
 
-/// Scales and correlations learnt, so that the posterior is about as wide in every direction.
+/// Scales and correlations learned, so that the posterior is about as wide in every direction.
 struct Whitened {
   Index until = std::numeric_limits<Index>::max();  ///< adapt up to this step
   static constexpr bool whole = true;               ///< a whole matrix

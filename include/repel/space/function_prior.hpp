@@ -100,8 +100,8 @@ struct ImplicitPrior {
     const Scalar most = std::sqrt(std::numeric_limits<Scalar>::max() / rows) / 2;
     if (!(functions.array().abs() < most).all())
       detail::fail("ImplicitPrior", "a network drawn from the weight prior has an output of ",
-                   functions.array().abs().maxCoeff(), ", but must have outputs below ", most,
-                   ": take a prior of smaller scale, or FlatPrior{}");
+                   functions.array().abs().template maxCoeff<Eigen::PropagateNaN>(), ", but must have outputs below ",
+                   most, ": take a prior of smaller scale, or FlatPrior{}");
   }
 };
 ImplicitPrior()->ImplicitPrior<>;
