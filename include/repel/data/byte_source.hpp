@@ -49,7 +49,11 @@ class ByteSource {
     if (!compressed) return;
 #ifdef REPEL_WITH_ZLIB
     plain_.close();
+#ifdef _WIN32
+    zipped_ = gzopen_w(file.c_str(), "rb");
+#else
     zipped_ = gzopen(file.c_str(), "rb");
+#endif
     if (zipped_ == nullptr) refuse_file(where, file, "cannot be opened");
 #else
     refuse_file(where, file,

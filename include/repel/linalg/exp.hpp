@@ -12,7 +12,14 @@
 //
 // Eigen's own exp covers every argument, with a division and a scaling in several steps. A kernel needs u ≥ 0 alone:
 // there a polynomial and one addition to the exponent's bits are enough, at two to three times the rate. Errors are
-// below 1 unit in the last place (tests/core/exp_test.cpp); results below the smallest normal number are 0.
+// below 1 unit in the last place (tests/linalg/exp_test.cpp); results below the smallest normal number are 0.
+// It takes the vector types of GCC and clang; without them numbers are treated one by one.
+
+#if defined(__GNUC__) || defined(__clang__)
+#define REPEL_HAS_VECTOR_TYPES 1
+#else
+#define REPEL_HAS_VECTOR_TYPES 0
+#endif
 
 namespace repel {
 
@@ -99,6 +106,7 @@ struct ExpMinus {
     }
   }
 
+#if REPEL_HAS_VECTOR_TYPES
   template <class Packet>
   Packet packetOp(const Packet& u) const {
     namespace simd = Eigen::internal;
@@ -114,6 +122,7 @@ struct ExpMinus {
     const Bits vanishes = (Bits)simd::pcmp_lt(simd::pset1<Packet>(Table::largest), u);
     return (Packet)(scaled & ~vanishes);
   }
+#endif
 };
 
 }  // namespace detail
@@ -122,7 +131,10 @@ struct ExpMinus {
 
 template <class Scalar>
 struct Eigen::internal::functor_traits<repel::detail::ExpMinus<Scalar>> {
-  enum { Cost = 20 * NumTraits<Scalar>::MulCost, PacketAccess = packet_traits<Scalar>::HasExp };
+  enum {
+    Cost = 20 * NumTraits<Scalar>::MulCost,
+    PacketAccess = REPEL_HAS_VECTOR_TYPES && packet_traits<Scalar>::HasExp
+  };
 };
 
 namespace repel {

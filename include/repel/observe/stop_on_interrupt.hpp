@@ -76,7 +76,9 @@ class StopOnInterrupt {
       if (previous == SIG_IGN) std::signal(number, SIG_IGN);
     }
     void restore() const {
-      if (ours) std::signal(number, previous);
+      if (!ours) return;
+      const auto now = std::signal(number, previous);
+      if (now != handle && now != SIG_ERR) std::signal(number, now);  // the program's own, installed since
     }
 #endif
   };

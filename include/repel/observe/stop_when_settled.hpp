@@ -44,9 +44,9 @@ namespace repel {
 /// What StopWhenSettled asks for.
 struct Settling {
   double tolerance = 0.05;    ///< of means in units of the spread, and of standard deviations relative to themselves
-  Index steps = 200;          ///< no verdict before so many
+  Index steps = 200;          ///< no verdict before this many
   Index windows = 3;          ///< that must pass in a row
-  Index coordinates = 10000;  ///< at most so many are followed, evenly chosen; each takes 1.3 kB
+  Index coordinates = 10000;  ///< at most this many are followed, evenly chosen; each takes 1.3 kB
 
   void validate() const {
     detail::require_positive("Settling", "tolerance", tolerance);
