@@ -40,7 +40,7 @@ struct Report {
   double seconds = 0;          ///< wall time
   double temperature = 0;      ///< T of the last steps, some 50 of them averaged: 1 for a sample of the posterior
   std::string message;         ///< how the run ended, in a sentence, and the caution
-  std::string caution;         ///< if T says that the particles are no sample of the posterior: that, in a sentence
+  std::string caution;         ///< a sentence, if T says that the particles are not a sample of the posterior
 
   /// Whether all steps were taken.
   bool finished() const { return stop == Stop::finished; }

@@ -2,6 +2,6 @@
 #pragma once
 
 // The one place that states the version; CMakeLists.txt reads it from here.
-#define REPEL_VERSION_MAJOR 0  ///< Changes that break user code.
-#define REPEL_VERSION_MINOR 2  ///< Changes that add to it.
-#define REPEL_VERSION_PATCH 0  ///< Repairs.
+#define REPEL_VERSION_MAJOR 0  ///< Raised when user code may break.
+#define REPEL_VERSION_MINOR 2  ///< Raised for additions; before 1.0 also when user code may break.
+#define REPEL_VERSION_PATCH 0  ///< Raised for fixes.

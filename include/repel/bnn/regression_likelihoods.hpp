@@ -70,8 +70,7 @@ struct GaussianLikelihood {
   }
 };
 
-/// y = f + N(0, 1/γ), where each output's precision γ is learned by every particle: γ ~ Gamma(shape, rate), as usual
-/// for Bayesian networks in regression (Hernández-Lobato & Adams 2015). A particle's last rows are log γ. In function
+/// y = f + N(0, 1/γ), where each output's precision γ is learned by every particle: γ ~ Gamma(shape, rate), as is usual for Bayesian neural networks in regression (Hernández-Lobato & Adams 2015). A particle's last rows are log γ. In function
 /// space each particle's γ follows the gradient of its own log density, without repulsion.
 struct LearnedNoiseLikelihood {
   static constexpr bool has_probabilities = false;

@@ -38,7 +38,7 @@ struct Minibatch {
 /// They are a function of the seed and the step alone, so that a run can continue from any step.
 class BatchIndices {
  public:
-  /// Batches of so many points.
+  /// Batches of indices below `points`.
   BatchIndices(Minibatch settings, Index points) : settings_(settings), points_(points) {
     if (points < 1) detail::fail("BatchIndices", "points is ", points, ", but must be at least 1");
     if (settings_.size < 0 || settings_.size > points)

@@ -56,8 +56,7 @@ double distinct(const Eigen::MatrixBase<X>& particles, double length) {
 }
 
 /// The length at which a reference sample has `fraction` · n distinct members: a healthy ensemble of as many particles
-/// then has about that number, a collapsed one fewer. Take as many reference draws as there are particles, since a
-/// larger crowd is closer together; draws from the posterior (HMC) to find particles that are too close, draws from the
+/// then has about that number, a collapsed one fewer. Take as many reference draws as there are particles, since more draws lie closer together; draws from the posterior (HMC) to find particles that are too close, draws from the
 /// prior to see how far the data have narrowed it. Found by bisection to 10 digits, at the cost of some 50 D(ℓ).
 template <class Y>
 double distinct_length(const Eigen::MatrixBase<Y>& reference, double fraction = 0.5) {

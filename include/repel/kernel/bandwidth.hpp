@@ -55,7 +55,7 @@ struct PairMedianBandwidth {
 /// The default rule on a sample: the median of all distances among `particles` evenly spaced ones, divided by
 /// log(n + 1) for the full n. Saves a pass over all pairs if n is very large; its relative error is some 1/√particles.
 struct SampledMedianBandwidth {
-  Index particles = 1000;  ///< at most so many of them are looked at
+  Index particles = 1000;  ///< the largest number of particles used
 
   static constexpr bool counts_zeros = true;
   static double divisor(Index n) { return MedianBandwidth::divisor(n); }

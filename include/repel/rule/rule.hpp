@@ -6,7 +6,7 @@
 #include <repel/linalg/norm.hpp>
 #include <repel/score/estimator.hpp>
 
-// Update rules: from the places z where the particles interact and the driving force s = ∇ log p there to the ascent
+// Update rules: from the positions z where the particles interact and the driving force s = ∇ log p there to the ascent
 // direction Φ.
 //
 // A rule is a value with
@@ -29,7 +29,7 @@ struct RuleInfo {
   double noise = 0;      ///< β: noise of variance 2 β ε is to be added to a move of step size ε (rule/langevin.hpp)
 };
 
-/// What turns places and driving force into a direction.
+/// What turns positions and driving force into a direction.
 template <class R>
 concept Rule = requires(const R& rule, const Eigen::MatrixXd& z, WorkspaceOf<R, double>& workspace,
                         Eigen::MatrixXd& phi) {

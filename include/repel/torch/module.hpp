@@ -235,7 +235,7 @@ class TorchModules {
   std::function<std::shared_ptr<Net>()> make_;
   mutable std::mutex mutex_;
   std::vector<TorchParameter> parameters_;
-  std::vector<torch::Tensor> fixed_;  // a value for every parameter that is not learnt, none for the others
+  std::vector<torch::Tensor> fixed_;  // a value for every parameter that is not learned, none for the others
   std::vector<torch::Tensor> buffers_;
   torch::ScalarType type_ = torch::kFloat;
   Index count_ = 0;

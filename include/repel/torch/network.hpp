@@ -172,8 +172,8 @@ class TorchNetwork {
     return w;
   }
 
-  /// A particle into a module of this kind, with all that particles share (buffers, parameters that are not learnt): in
-  /// evaluation mode the module then computes what the network does. Values are copied.
+  /// Copies a particle into a module of this kind, with all that particles share (buffers, parameters that are not
+  /// learned): in evaluation mode the module then computes what the network does.
   template <class Module, class W>
   void load(Module& module, const W& w) const {
     require_length(w);
