@@ -1,7 +1,7 @@
 # cmake -DDOCUMENT=… -DNUMBER=… -DOUT=… -P program.cmake
 # Takes a whole program out of a document, the first, the second …, so that it is compiled and run as it stands there.
 # -DFILE=name takes the block that begins with the comment "// name"; -DSKELETONS=ON all blocks that begin with
-# "// skeleton", one after the other, into one program.
+# "// skeleton", one after the other, into one program; -DFRAGMENT=N the N-th block, whatever it is.
 file(READ ${DOCUMENT} text)
 
 function(next_block opening) # leaves the block in `block`, and what follows it in `text`
@@ -25,6 +25,11 @@ if(SKELETONS)
     string(APPEND program "${block}\n")
     next_block("```cpp\n// skeleton")
   endwhile()
+elseif(FRAGMENT)
+  foreach(number RANGE 1 ${FRAGMENT})
+    next_block("```cpp\n")
+  endforeach()
+  set(program "${block}")
 elseif(FILE)
   next_block("```cpp\n// ${FILE}\n")
   set(program "${block}")
@@ -35,6 +40,6 @@ else()
   set(program "${block}")
 endif()
 if(NOT program)
-  message(FATAL_ERROR "${DOCUMENT} has no program ${NUMBER}${FILE}")
+  message(FATAL_ERROR "${DOCUMENT} has no program ${NUMBER}${FILE}${FRAGMENT}")
 endif()
 file(CONFIGURE OUTPUT ${OUT} CONTENT "${program}" @ONLY)
