@@ -2,8 +2,9 @@
 
 #include <repel/bnn.hpp>
 #include <repel/repel.hpp>
-#ifdef REPEL_TEST_MPI
+#if __has_include("distributed_2.inc")  // made where there is MPI
 #include <repel/mpi.hpp>
+#define REPEL_TEST_MPI
 #endif
 
 #include <cmath>

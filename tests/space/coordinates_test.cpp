@@ -143,9 +143,19 @@ TEST_CASE("fewer than 2d particles get a diagonal frame, and float particles one
   CHECK(repel::run(sampler, same, 5).finished());
 }
 
+namespace {
+
+/// An optimiser without a memory, which would show it, too.
+struct Forgetful {
+  auto init(const auto&) const { return repel::Empty{}; }
+  void update(auto&, repel::Index, const auto& phi, auto& x) const { x += 0.1 * phi; }
+};
+
+}  // namespace
+
 TEST_CASE("particles that do not fit their coordinates are refused", "[coordinates]") {
-  auto sampler = repel::weight_space([](const auto& w, auto& g) { g = -w; }, Svgd{}, repel::Sgd{.learning_rate = 0.1},
-                                     coordinates::Whitened{});
+  auto sampler =
+      repel::weight_space([](const auto& w, auto& g) { g = -w; }, Svgd{}, Forgetful{}, coordinates::Whitened{});
   auto state = sampler.init(repel::normal(3, 12, 1));
   state.particles = repel::normal(4, 12, 1);
   CHECK_THROWS_WITH(sampler.step(state), contains("state.particles has 4 rows, but its coordinates have 3"));

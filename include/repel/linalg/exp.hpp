@@ -16,9 +16,9 @@
 // It takes the vector types of GCC and clang; without them numbers are treated one by one.
 
 #if defined(__GNUC__) || defined(__clang__)
-#define REPEL_HAS_VECTOR_TYPES 1
+#define REPEL_HAS_VECTOR_TYPES 1  ///< whether the compiler has GCC's vector types
 #else
-#define REPEL_HAS_VECTOR_TYPES 0
+#define REPEL_HAS_VECTOR_TYPES 0  ///< without them
 #endif
 
 namespace repel {
