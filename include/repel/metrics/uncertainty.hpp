@@ -58,7 +58,7 @@ EntropySplit split_entropy(const Eigen::MatrixBase<M>& members, Index classes) {
 /// How the spread of the members' probabilities is brought down to one number per point.
 enum class Spread {
   mean_sd,             ///< the mean over the classes of the standard deviation, as the authors' code has it
-  root_mean_variance,  ///< the root of the mean variance, as the paper's appendix has it (Eq. "model_dis")
+  root_mean_variance,  ///< the root of the mean variance, as the paper's appendix has it (equation 22)
 };
 
 /// Model disagreement: how much the members' probabilities differ, for each point. Variances are divided by n − 1; a

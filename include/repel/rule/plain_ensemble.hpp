@@ -5,8 +5,8 @@
 
 namespace repel {
 
-/// No repulsion, Φ = ∇ log p: every particle climbs to a mode by itself, the plain deep ensemble  (paper, Eq.
-/// "map_update").
+/// No repulsion, Φ = ∇ log p: every particle climbs to a mode by itself, the plain deep ensemble (the paper's
+/// equation 2).
 struct PlainEnsemble {
   static constexpr bool own_score_only = true;
 

@@ -6,7 +6,7 @@
 
 namespace repel {
 
-/// Stein variational gradient descent (Liu & Wang 2016): Φ = (S K + G) / n  (paper, Eq. "svgd_update").
+/// Stein variational gradient descent (Liu & Wang 2016): Φ = (S K + G) / n (the paper's equation 6).
 template <class Kernel = Rbf<>>
 struct Svgd {
   static_assert(detail::assert_kernel<Kernel>());

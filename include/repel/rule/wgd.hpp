@@ -6,8 +6,8 @@
 
 namespace repel {
 
-/// Wasserstein gradient descent on KL(ρ, p): Φ = ∇ log p − ∇ log ρ, with an estimate of ∇ log ρ  (paper, Eq.
-/// "disc_WGD").
+/// Wasserstein gradient descent on KL(ρ, p): Φ = ∇ log p − ∇ log ρ, with an estimate of ∇ log ρ (the paper's
+/// equation 13).
 template <class Estimator = Sge<>>
 struct Wgd {
   static_assert(detail::assert_estimator<Estimator>());

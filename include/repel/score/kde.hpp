@@ -8,7 +8,7 @@
 
 namespace repel {
 
-/// Kernel density estimate: ∇ log ρ(x) = Σ_j ∇_x k(x, x_j) / Σ_j k(x, x_j)  (paper, Eq. "kde_WGD").
+/// Kernel density estimate: ∇ log ρ(x) = Σ_j ∇_x k(x, x_j) / Σ_j k(x, x_j) (the paper's equation 15).
 ///
 /// Its fixed point is a smoothed one: the particles settle where their density *blurred by the kernel* is the target,
 /// so they are too narrow by the kernel's variance, h/2 per axis for Rbf on a Gaussian.

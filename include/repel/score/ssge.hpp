@@ -19,7 +19,7 @@
 
 namespace repel {
 
-/// The spectral Stein gradient estimator of Shi et al. (2018)  (paper, Eq. "ssge_wgd"), over the eigenpairs (λ, u) of
+/// The spectral Stein gradient estimator of Shi et al. (2018) (the paper's equation 17), over the eigenpairs (λ, u) of
 /// K + ηI that `eigenpairs` keeps:
 ///   ∇ log ρ(x) = −G U Λ⁻² Uᵀ K(X, x)
 /// Unlike SGE it is defined at any x. With all eigenpairs U Λ⁻² Uᵀ = (K + ηI)⁻², so linear solves replace the

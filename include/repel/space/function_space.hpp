@@ -12,8 +12,8 @@
 #include <functional>
 #include <utility>
 
-// Function space: the particles interact as functions, through their outputs at a set of points  (paper, Eq.
-// "rep_update_fw"). What a user brings is a model, any network or other map from parameters to outputs:
+// Function space: the particles interact as functions, through their outputs at a set of points (the paper's equation
+// 5). What a user brings is a model, any network or other map from parameters to outputs:
 //
 //   struct Linear {                                              // f = X w at m points, all of them data
 //     Eigen::MatrixXd X;                                         // m×d
@@ -190,7 +190,7 @@ class FunctionSpace {
 };
 
 /// A sampler on the outputs of the particles, as functions, at a set of points: the direction is formed there and
-/// pulled back to each particle by its own Jacobian  (paper, Eq. "rep_update_fw").
+/// pulled back to each particle by its own Jacobian (the paper's equation 5).
 ///
 ///   model       predict, score and pullback (see above); std::ref(model) is kept by reference
 ///   rule        Wgd{Kde{…}} is kde-fWGD, Svgd{…} is f-SVGD, and so on: the rules are those of weight space
