@@ -12,10 +12,12 @@ PLATFORM is one of
   gcc-N                                g++-N
   clang clang-N clang-N-libc++         the system's clang++; clang++-N, with GCC's library or with its own
   aarch64 armhf s390x                  GCC's cross compilers, and qemu-ARCH-static
+  mingw                                GCC for Windows, and wine: single tests only
 Without a TEST: the whole suite, but for the examples. For another processor it needs SYSROOT, a folder with that system's
 Eigen, Catch2 and libraries, such as debootstrap --foreign --arch=arm64 makes.
 TEST is a test file without _test.cpp, such as kernel/kernel: these are compiled one by one, without CMake and zlib.
 On Debian: apt-get install clang-19 libc++-19-dev libc++abi-19-dev g++-aarch64-linux-gnu qemu-user-static
+g++-mingw-w64-x86-64-posix wine64
 BUILD (build/platforms) is where programs go, CMAKE_ARGS are further arguments for cmake, such as -DEigen3_DIR=…, EIGEN is
 the folder of Eigen's headers for single files, COMPILE_ONLY=yes runs nothing.
 TEXT
@@ -48,6 +50,7 @@ case $platform in
   clang-*) cxx=clang++-${platform#clang-} ;;
   aarch64 | s390x) arch=$platform cxx=$platform-linux-gnu-g++ root=/usr/$platform-linux-gnu ;;
   armhf) arch=arm cxx=arm-linux-gnueabihf-g++ root=/usr/arm-linux-gnueabihf ;;
+  mingw) arch=x86_64 cxx=x86_64-w64-mingw32-g++-posix flags="-static -Wa,-mbig-obj" ;;
   *)
     usage >&2
     exit 2
@@ -59,12 +62,19 @@ case $cxx in
   *) flags="$flags -Wno-array-bounds -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-uninitialized" ;;
 esac
 runner=""
-[ -z "$arch" ] || runner="qemu-$arch-static -L ${SYSROOT:-$root}"
+case $platform in
+  mingw) runner=wine ;;
+  *) [ -z "$arch" ] || runner="qemu-$arch-static -L ${SYSROOT:-$root}" ;;
+esac
 
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/platforms}/$platform
 mkdir -p "$build/include"
 
+if [ "$platform" = mingw ] && [ $# -eq 0 ]; then
+  echo "cmake/platforms.sh: name single tests for mingw; the whole suite needs POSIX" >&2
+  exit 2
+fi
 if [ $# -eq 0 ]; then
   cross=""
   if [ -n "$arch" ]; then
@@ -106,7 +116,7 @@ compile() {
 [ -e "$build/main.o" ] || compile -c tests/main.cpp -o "$build/main.o"
 failed=0
 for test in "$@"; do
-  program=$build/$(echo "$test" | tr / _)
+  program=$build/$(echo "$test" | tr / _).exe # Windows wants the ending
   compile "tests/${test}_test.cpp" "$build/main.o" -o "$program" -pthread || {
     echo "| $platform | $test | does not compile |"
     failed=1
@@ -118,7 +128,7 @@ for test in "$@"; do
   fi
   # shellcheck disable=SC2086
   if $runner "$program" >"$program.log" 2>&1; then
-    echo "| $platform | $test | $(tail -n 2 "$program.log" | grep -v '^$' | tail -n 1) |"
+    echo "| $platform | $test | $(tr -d '\r' <"$program.log" | grep -v '^$' | tail -n 1) |"
   else
     echo "| $platform | $test | FAILED: see $program.log |"
     failed=1

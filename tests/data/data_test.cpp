@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -232,7 +233,7 @@ TEST_CASE("made-up points follow their formula and their seed", "[data]") {
   for (Index c = 0; c < 5; ++c) {
     const Eigen::MatrixXd points = ring.inputs(Eigen::all, Eigen::seqN(c, 4000, 5));
     const Eigen::Vector2d mean = points.rowwise().mean();
-    const double angle = 2 * M_PI * static_cast<double>(c) / 5;
+    const double angle = 2 * std::numbers::pi * static_cast<double>(c) / 5;
     CHECK((mean - 5 * Eigen::Vector2d(std::cos(angle), std::sin(angle))).norm() < 0.07);  // four standard errors
     CHECK(ring.labels(c + 5 * 77) == c);
   }

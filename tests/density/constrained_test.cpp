@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 #include <vector>
 
@@ -228,10 +229,11 @@ auto several() {
 }
 
 /// Their means and standard deviations.
-const Eigen::VectorXd kMeans{{1.5, 0.3, 0.5 / 6, 2.0 / 6, 3.5 / 6, -1 / std::sqrt(M_PI), 1 / std::sqrt(M_PI)}};
+const Eigen::VectorXd kMeans{
+    {1.5, 0.3, 0.5 / 6, 2.0 / 6, 3.5 / 6, -1 / std::sqrt(std::numbers::pi), 1 / std::sqrt(std::numbers::pi)}};
 const Eigen::VectorXd kSds{{std::sqrt(3.0) / 2, std::sqrt(0.3 * 0.7 / 2), std::sqrt(0.5 * 5.5 / 252),
-                            std::sqrt(8.0 / 252), std::sqrt(3.5 * 2.5 / 252), std::sqrt(1 - 1 / M_PI),
-                            std::sqrt(1 - 1 / M_PI)}};
+                            std::sqrt(8.0 / 252), std::sqrt(3.5 * 2.5 / 252), std::sqrt(1 - 1 / std::numbers::pi),
+                            std::sqrt(1 - 1 / std::numbers::pi)}};
 
 }  // namespace
 

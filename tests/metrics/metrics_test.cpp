@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace metrics_metrics_test {
 
@@ -229,7 +230,9 @@ TEST_CASE("regression figures", "[metrics]") {
   mean << 1, 1, 2;
   sd << 1, 2, 0.5;
   CHECK(metrics::rmse(mean, y) == Approx(std::sqrt(5.0 / 3)).epsilon(1e-15));
-  const auto log_normal = [](double z, double s) { return -0.5 * z * z - std::log(s * std::sqrt(2 * M_PI)); };
+  const auto log_normal = [](double z, double s) {
+    return -0.5 * z * z - std::log(s * std::sqrt(2 * std::numbers::pi));
+  };
   CHECK(metrics::gaussian_nll(mean, sd, y) ==
         Approx(-(log_normal(0, 1) + log_normal(0.5, 2) + log_normal(4, 0.5)) / 3).epsilon(1e-14));
   CHECK(metrics::coverage(mean - sd, mean + sd, y) == Approx(2.0 / 3).epsilon(1e-15));

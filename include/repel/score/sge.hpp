@@ -8,8 +8,7 @@
 namespace repel {
 
 /// The Stein gradient estimator of Li & Turner (2018): ∇ log ρ = −G (K + ηI)⁻¹ (the paper's equation 16). The
-/// smoothed-
-/// function flow GFSF of Liu et al. (2019) is the same estimator.
+/// smoothed-function flow GFSF of Liu et al. (2019) is the same estimator.
 template <class Kernel = Rbf<>, class Solver = AutoSolver>
 struct Sge {
   static_assert(detail::assert_kernel<Kernel>());
