@@ -50,7 +50,7 @@ std::string reason(const std::function<void()>& body) {
     body();
   } catch (const std::runtime_error& error) {
     const std::string text = error.what();
-    const auto at = text.rfind("/");
+    const auto at = text.find_last_of("/\\");
     return text.substr(text.find(": ", at) + 2);
   }
   return "nothing was wrong";
