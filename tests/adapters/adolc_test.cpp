@@ -63,7 +63,7 @@ TEST_CASE("a tape whose branch changed is noticed", "[adolc]") {
   const Eigen::MatrixXd w{{1.0, 2.0, -1.0}};
   Eigen::MatrixXd g(1, 3);
   auto refusing = repel::adolc::differentiated(Branching{});
-  CHECK_THROWS_WITH(refusing(w, g), Catch::Contains("takes another branch at particle 2"));
+  CHECK_THROWS_WITH(refusing(w, g), contains("takes another branch at particle 2"));
   auto recording = repel::adolc::differentiated(Branching{}, repel::adolc::Branches::record_again);
   recording(w, g);
   CHECK(g == Eigen::MatrixXd{{-1.0, -2.0, 4.0}});

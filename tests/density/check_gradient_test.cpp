@@ -14,7 +14,6 @@ namespace density_check_gradient_test {
 
 namespace {
 
-using Catch::Contains;
 using repel::Index;
 using repel::Vector;
 
@@ -71,7 +70,7 @@ TEMPLATE_TEST_CASE("right gradients pass", "[check_gradient]", float, double) {
   INFO(with_density.message << "; " << without.message);
   CHECK(with_density.passed);
   CHECK(without.passed);
-  CHECK_THAT(without.message, Contains("cannot be seen without the log density"));
+  CHECK_THAT(without.message, contains("cannot be seen without the log density"));
   CHECK(repel::check_gradient(Regression{.offset = 1e6}, w).passed);
 }
 
@@ -81,7 +80,7 @@ TEMPLATE_TEST_CASE("planted mistakes are found and named", "[check_gradient]", f
   CHECK_FALSE(sign.passed);
   CHECK(sign.coordinate == 2);
   CHECK(sign.value == Approx(-sign.expected).epsilon(1e-4));
-  CHECK_THAT(sign.message, Contains("coordinate 2 of particle") && Contains("a sign error?"));
+  CHECK_THAT(sign.message, contains("coordinate 2 of particle") && contains("a sign error?"));
   const auto factor = repel::check_gradient(Regression{.factor = 1.1}, w);
   CHECK_FALSE(factor.passed);
   CHECK(factor.coordinate == 1);
@@ -96,7 +95,7 @@ TEMPLATE_TEST_CASE("planted mistakes are found and named", "[check_gradient]", f
     INFO(each.message);
     CHECK_FALSE(each.passed);
     CHECK(each.other >= 0);
-    CHECK_THAT(each.message, Contains("not the gradient of any log density"));
+    CHECK_THAT(each.message, contains("not the gradient of any log density"));
   }
 }
 
@@ -107,10 +106,9 @@ TEST_CASE("a parameter that the density does not read is named", "[check_gradien
   });
   const auto message = [](const auto& model) { return repel::check_gradient(model, model.initial(3, 1)).message; };
   CHECK_THAT(message(repel::constrained(density, repel::positive(2))),
-             Catch::Matchers::Contains(
-                 "; the derivative of coordinate 1 is 1 at every point (does the log density read it?)"));
+             contains("; the derivative of coordinate 1 is 1 at every point (does the log density read it?)"));
   CHECK_THAT(message(repel::constrained(density, repel::positive(), repel::real(2))),
-             Catch::Matchers::Contains("; the derivative of coordinate 1 is 0 at every point"));
+             contains("; the derivative of coordinate 1 is 0 at every point"));
   CHECK(message(repel::constrained(density, repel::positive())) == "the gradient fits the log density");
 }
 
@@ -132,9 +130,9 @@ TEST_CASE("a check of what cannot be checked is refused", "[check_gradient]") {
     using std::log;
     return log(w(0));
   });
-  CHECK_THROWS_WITH(repel::check_gradient(negative, Eigen::MatrixXd::Constant(1, 1, -1.0)), Contains("must be"));
-  CHECK_THROWS_WITH(repel::check_gradient(Regression{}, Eigen::MatrixXd(3, 0)), Contains("w"));
-  CHECK_THROWS_WITH(repel::check_stein(Regression{}, repel::normal(3, 5, 1)), Contains("at least 10"));
+  CHECK_THROWS_WITH(repel::check_gradient(negative, Eigen::MatrixXd::Constant(1, 1, -1.0)), contains("must be"));
+  CHECK_THROWS_WITH(repel::check_gradient(Regression{}, Eigen::MatrixXd(3, 0)), contains("w"));
+  CHECK_THROWS_WITH(repel::check_stein(Regression{}, repel::normal(3, 5, 1)), contains("at least 10"));
 }
 
 TEST_CASE("Stein's identities tell samples from others", "[check_gradient]") {
