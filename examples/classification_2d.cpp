@@ -132,7 +132,7 @@ int main(int argc, char** argv) try {
   const repel::NormalPrior prior{1.0};
   const repel::Bnn whole(network, likelihood, prior, x, labels);
   const MatrixXd coarse =
-      grid(Eigen::placeholders::all, Eigen::seqN(0, kCells * kCells / 37, 37));  // for the chains' diagnostics
+      grid(Eigen::seqN(0, grid.rows()), Eigen::seqN(0, kCells * kCells / 37, 37));  // for the chains' diagnostics
   const auto results = example::run_network_methods(options, [&](std::uint64_t seed) {
     const repel::Bnn posterior(network, likelihood, prior, x.cast<float>(), labels,
                                repel::Minibatch{options.batch, seed});
@@ -159,7 +159,8 @@ int main(int argc, char** argv) try {
   for (const auto& r : results) {
     // Thousands of HMC draws at thousands of points: a part of them will do for the pictures.
     const Index stride = std::max<Index>(1, r.particles.cols() / 1000);
-    const MatrixXd members = r.particles(Eigen::placeholders::all, Eigen::seqN(0, r.particles.cols() / stride, stride));
+    const MatrixXd members =
+        r.particles(Eigen::seqN(0, r.particles.rows()), Eigen::seqN(0, r.particles.cols() / stride, stride));
     const Prediction on_grid = predict(whole, members, grid), on_test = predict(whole, members, test_x);
     if (r.method == "HMC") hmc = on_grid;
     const auto difference = [&](const MatrixXd& a, const MatrixXd& b) {

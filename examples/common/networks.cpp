@@ -66,7 +66,7 @@ double function_temperature(const NetworkPosterior& posterior, const Eigen::Matr
   const repel::Index stride = draws.cols() / n, times = std::min<repel::Index>(50, stride);
   double sum = 0;
   for (repel::Index k = 0; k < times; ++k) {
-    const Eigen::MatrixXf w = draws(Eigen::placeholders::all, Eigen::seqN(k, n, stride)).cast<float>();
+    const Eigen::MatrixXf w = draws(Eigen::seqN(0, draws.rows()), Eigen::seqN(k, n, stride)).cast<float>();
     model.begin_step(k);
     Eigen::MatrixXf f(model.output_dim(), n), s(model.output_dim(), n);
     model.predict(w, f);

@@ -231,7 +231,7 @@ TEST_CASE("CSV tables", "[data]") {
 TEST_CASE("made-up points follow their formula and their seed", "[data]") {
   const auto ring = data::ring_of_gaussians(4000, 7);
   for (Index c = 0; c < 5; ++c) {
-    const Eigen::MatrixXd points = ring.inputs(Eigen::placeholders::all, Eigen::seqN(c, 4000, 5));
+    const Eigen::MatrixXd points = ring.inputs(Eigen::seqN(0, ring.inputs.rows()), Eigen::seqN(c, 4000, 5));
     const Eigen::Vector2d mean = points.rowwise().mean();
     const double angle = 2 * std::numbers::pi * static_cast<double>(c) / 5;
     CHECK((mean - 5 * Eigen::Vector2d(std::cos(angle), std::sin(angle))).norm() < 0.07);  // four standard errors

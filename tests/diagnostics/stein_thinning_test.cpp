@@ -40,7 +40,7 @@ std::vector<Index> plain_thinning(const MatrixXd& u, Index m) {
 
 double ksd_of(const MatrixXd& x) { return diagnostics::ksd(x, -x, repel::Imq{repel::FixedBandwidth{2.0}}).v; }
 
-MatrixXd at(const MatrixXd& x, const std::vector<Index>& chosen) { return x(Eigen::placeholders::all, chosen); }
+MatrixXd at(const MatrixXd& x, const std::vector<Index>& chosen) { return x(Eigen::seqN(0, x.rows()), chosen); }
 
 }  // namespace
 
